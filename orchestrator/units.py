@@ -31,7 +31,16 @@ _PER_UNIT: dict[CostUnit, float] = {
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]+)\s*")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
-_PRINTED = re.compile(r"(?:(\d+) *d *)?(?:(\d+) *h *)?(?:(\d+) *m(?:in)? *(?:(\d+(?:\.\d*)?) *s?)?)?")
+_LONG, _MINUTES, _REST = (
+    r"(?:\d+ *d(?:ays?)? *)?(?:\d+ *h(?:(?:ou)?rs?)? *)?",
+    r"\d+ *m(?:in(?:ute)?s?)? *",
+    r"\d+(?:\.\d*)?",
+)
+PRINTED_MINUTES = f"{_LONG}{_MINUTES}{_REST}"
+"""Matches a duration of several parts as programs print it, up to its seconds without their unit."""
+PRINTED_SECONDS = " *s(?:ec(?:ond)?s?)?"
+"""Matches that unit."""
+_PRINTED = re.compile(f"{_LONG}(?:{_MINUTES}(?:{_REST}(?:{PRINTED_SECONDS})?)?)?")
 _PRINTED_CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):(?=\d+:)|(?=\d+:\d+\.))([0-5]?\d):([0-5]\d(?:\.\d+)?)")
 _COST = re.compile(rf"({_NUMBER})\s*core[-\s]?([A-Za-z]+)")
 
@@ -63,14 +72,14 @@ def parse_duration(value: float | str) -> float:
 def printed_duration(text: str) -> float | None:
     """Return seconds from a duration of several parts as programs print it; None for any other text.
 
-    ``1m23.45s``, ``1h 2m``, ``0:01:23`` and ``1:23.4``. The ``s`` may be missing, as patterns often name it.
-    ``12:30`` may mean minutes or hours.
+    ``1m23.45s``, ``1h 2m``, ``1 min 23 sec``, ``0:01:23`` and ``1:23.4``. The ``s`` may be missing, as
+    patterns often name it. ``12:30`` may mean minutes or hours.
     """
-    found = _PRINTED.fullmatch(text) or _PRINTED_CLOCK.fullmatch(text)
-    if found is None or sum(part is not None for part in found.groups()) < 2:
-        return None
-    lengths = (86400.0, 3600.0, 60.0, 1.0)
-    return sum(float(part or 0) * length for part, length in zip(found.groups(), lengths, strict=True))
+    if clock := _PRINTED_CLOCK.fullmatch(text):
+        lengths = (86400.0, 3600.0, 60.0, 1.0)
+        return sum(float(part or 0) * length for part, length in zip(clock.groups(), lengths, strict=True))
+    parts = re.findall(r"([\d.]+) *([dhm]?)", text) if _PRINTED.fullmatch(text) else []
+    return sum(float(part) * _SECONDS[unit or "s"] for part, unit in parts) if len(parts) > 1 else None
 
 
 def is_quantity(text: str) -> bool:

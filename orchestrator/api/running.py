@@ -156,6 +156,7 @@ def drive(
     cancel: bool = False,
     again: bool = False,
     begin: bool = True,
+    cluster: str = "",
 ) -> State:
     """Run or continue a campaign until it stops, pauses or is interrupted; return its state.
 
@@ -171,16 +172,23 @@ def drive(
         Whether a campaign continues that has stopped because of failures.
     begin
         Whether anything may be begun; if not, this is like an interrupt at the start.
+    cluster
+        The name of this cluster, where the campaign may continue on another one than before.
     """
     if not progress:
-        with interruptible(begin) as interrupted:
+        with interruptible() as interrupted:
             hooks = session.Hooks(
-                interrupted=interrupted, cancel_on_interrupt=cancel, again=again, patient=True
+                interrupted=interrupted,
+                cancel_on_interrupt=cancel,
+                again=again,
+                patient=True,
+                begin=begin,
+                cluster=cluster,
             )
             return session.run(rules, directory, hooks)
     from orchestrator.api.progress import Display
 
-    with interruptible(begin) as interrupted, Display(rules) as display:
+    with interruptible() as interrupted, Display(rules) as display:
         for line in left_out(rules) if begin else ():
             display.note(line)
         hooks = session.Hooks(
@@ -191,6 +199,8 @@ def drive(
             cancel_on_interrupt=cancel,
             again=again,
             patient=True,
+            begin=begin,
+            cluster=cluster,
         )
         return session.run(rules, directory, hooks)
 
@@ -237,10 +247,8 @@ def _plain(value: object) -> object:
 
 
 @contextmanager
-def interruptible(begin: bool = True) -> Iterator[Callable[[], bool]]:
+def interruptible() -> Iterator[Callable[[], bool]]:
     """Give a function that says whether a signal to stop has come; a second signal ends the program at once.
-
-    Where nothing may ``begin``, it says so from the start.
 
     The signals are SIGINT, SIGTERM and, where it is not ignored (``nohup``), SIGHUP of a closed terminal.
     Only the main thread can handle signals: in other threads nothing is caught.
@@ -255,13 +263,13 @@ def interruptible(begin: bool = True) -> Iterator[Callable[[], bool]]:
             print("\nstopping; again to stop at once", file=sys.stderr)
 
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: not begin
+        yield lambda: False
         return
     hang_up = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
     numbers: Sequence[int] = [signal.SIGINT, signal.SIGTERM, *hang_up]
     previous = {number: signal.signal(number, note) for number in numbers}
     try:
-        yield lambda: not begin or bool(received)
+        yield lambda: bool(received)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

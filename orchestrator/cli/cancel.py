@@ -6,6 +6,7 @@ Nothing is begun. What was reserved for them and not used is left in the budget;
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Collection, Iterable
 
 from orchestrator.api import running
@@ -25,13 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; it returns when every run has ended, and its charge is known or does not come."""
+    """Run the command; it returns when every run has ended, and its charge is known or does not come.
+
+    3 if it was interrupted while Slurm did not answer.
+    """
     directory = arguments.directory
     chosen = session.load(directory)
     before = session.replayed(directory)
     after = running.drive(chosen, directory, progress=True, cancel=True, begin=False)
     charged = charges(read(directory / FILE_NAME), before.in_flight)
     budget, unit = chosen.stop.budget, chosen.stop.unit
+    if after.in_flight:
+        left = count(len(after.in_flight), "attempt")
+        print(f"interrupted: nothing was ended, and {left} may still run; try again later", file=sys.stderr)
+        return 3
     if arguments.json:
         common.print_json(
             {

@@ -17,6 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     common.add_directory(parser)
     common.add_overrides(parser)
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        default="",
+        help="continue on this cluster (ClusterName) although the campaign began on another one, which was "
+        "renamed or has the same nodes",
+    )
     add_cancel(parser)
     common.add_json(parser)
 
@@ -24,4 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 3 if the campaign was interrupted or paused again, 1 if it has measured nothing."""
     chosen = session.load(arguments.directory, arguments.overrides, starts=True)
-    return drive(chosen, arguments.directory, arguments.json, arguments.cancel, again=True)
+    return drive(
+        chosen,
+        arguments.directory,
+        arguments.json,
+        arguments.cancel,
+        again=True,
+        cluster=arguments.cluster,
+    )

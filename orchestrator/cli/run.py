@@ -47,13 +47,20 @@ def run(arguments: argparse.Namespace) -> int:
     return drive(chosen, arguments.directory or Path(chosen.name), arguments.json, arguments.cancel)
 
 
-def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False, again: bool = False) -> int:
+def drive(
+    chosen: Campaign,
+    directory: Path,
+    as_json: bool,
+    cancel: bool = False,
+    again: bool = False,
+    cluster: str = "",
+) -> int:
     """Run or continue a campaign with a progress display; print its status and how to continue at the end.
 
-    ``again``: continue a campaign that had stopped because of failures.
+    ``again``: continue a campaign that had stopped because of failures. ``cluster``: where it may continue.
     """
     compiling.begin(chosen)
-    state = running.drive(chosen, directory, progress=True, cancel=cancel, again=again)
+    state = running.drive(chosen, directory, progress=True, cancel=cancel, again=again, cluster=cluster)
     document = overview.status_of(chosen, state)
     if as_json:
         common.print_json(document)

@@ -15,26 +15,43 @@ from orchestrator.executors.base import Outage
 # Less than this is full, for what the controller and the runs in flight still have to write.
 _LEAST_BYTES, _LEAST_SHARE = 5e6, 0.05
 _LEAST_FILES = 50
+_TRY = 15.0  # seconds between attempts to write where there seems to be space
 _PAUSE = 5.0  # seconds between tries
 _TICK = 0.2  # seconds between looks at whether the user interrupts
 _REMIND = 3600.0  # seconds between reports
 
 
-def outage(directory: Path, now: float) -> Outage | None:
-    """Return that the file system of a campaign directory, or a quota, is full; None where that is not known.
+@dataclass(slots=True)
+class Disk:
+    """Whether there is space in a campaign directory; asked at every poll.
 
-    A quota shows only where something is written.
+    Attributes
+    ----------
+    directory
+        The campaign directory.
+    clock
+        In seconds: a quota shows only where something is written, which is tried now and then.
     """
-    try:
-        found = os.statvfs(directory)
-    except OSError:
-        return None
-    free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
-    files = found.f_favail if found.f_files else math.inf  # some file systems count none
-    if free >= min(_LEAST_BYTES, _LEAST_SHARE * total) and files >= _LEAST_FILES:
-        why = want_of_space(directory)
-        return Outage(now, f"{why} at {directory}", blocking=True) if why else None
-    return Outage(now, free_at(directory), blocking=True)
+
+    directory: Path
+    clock: Callable[[], float] = time.monotonic
+    _due: float = field(default=-math.inf, init=False)
+    _quota: str = field(default="", init=False)
+
+    def outage(self, now: float) -> Outage | None:
+        """Return that the file system, or a quota, is full; None where that is not known."""
+        try:
+            found = os.statvfs(self.directory)
+        except OSError:
+            return None
+        free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+        files = found.f_favail if found.f_files else math.inf  # some file systems count none
+        if free < min(_LEAST_BYTES, _LEAST_SHARE * total) or files < _LEAST_FILES:
+            return Outage(now, free_at(self.directory), blocking=True)
+        if self.clock() >= self._due:
+            self._due = self.clock() + _TRY
+            self._quota = want_of_space(self.directory)
+        return Outage(now, f"{self._quota} at {self.directory}", blocking=True) if self._quota else None
 
 
 def free_at(directory: Path) -> str:

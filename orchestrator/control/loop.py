@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from orchestrator import __version__
-from orchestrator.control import disk, settle
+from orchestrator.control import settle
+from orchestrator.control.disk import Disk
 from orchestrator.control.runtime import Runtime
 from orchestrator.executors.attempt.directory import DirectoryUnwritable
 from orchestrator.executors.base import DISK, services
@@ -110,6 +111,7 @@ class Controller:
         self._journal = journal
         self._listen = listen
         self._models = models
+        self._disk = Disk(runtime.directory)
         self._requests: dict[Attempt, AttemptRequest] = {}
         self._unconfirmed: dict[Attempt, AttemptRequest] = {}  # settled, with estimated charges
         self._cancelled: frozenset[Attempt] = frozenset()  # by the user
@@ -147,7 +149,7 @@ class Controller:
         executor = self._runtime.executor
         found, now = services(executor), executor.now()
         if executor.name != "simulated":
-            found = {**found, DISK: disk.outage(self._runtime.directory, now)}
+            found = {**found, DISK: self._disk.outage(now)}
         self.commit(settle.outages(found, self.state, now))
 
     def _correct(self) -> None:

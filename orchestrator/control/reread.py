@@ -218,7 +218,7 @@ def _recovered(ended: _Ended, samples: events.Samples, known: State) -> events.A
         attempt=finished.attempt,
         samples=samples,
         recovered=True,
-        elapsed=standalone_duration(finished, pack, known.job_costs.overhead),
+        elapsed=standalone_duration(finished, pack, known),
         node=finished.host if finished.nodes == 1 else "",
         packed=bool(pack),
         began=finished.started,

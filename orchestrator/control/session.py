@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import shlex
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from orchestrator.control import (
     shapes,
     slurm_preflight,
     store,
+    waiting,
 )
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.disk import Patience
@@ -68,6 +70,8 @@ class Hooks:
 
     ``boundary`` (see `Journal`) is for tests of crashes. ``again``: continue a campaign that has stopped
     because of failures, also with the same rules. ``patient``: wait on a full disk instead of stopping.
+    ``begin``: without it, nothing may be begun, as after an interrupt. ``cluster``: the name of this one, of
+    which the user says that its runs take the same times as those on the one before.
     """
 
     listen: loop.Listener = lambda entry, state: None
@@ -78,6 +82,8 @@ class Hooks:
     cancel_on_interrupt: bool = False
     again: bool = False
     patient: bool = False
+    begin: bool = True
+    cluster: str = ""
 
 
 def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
@@ -116,9 +122,30 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         known = replay(notifier.seen(keeper.seen(journal.entries())))
         priors.refuse_other_copy(chosen, known)
         changes = _changes(chosen, known, hooks.again)
+
+        def listen(entry: Entry, now: State) -> None:
+            hooks.listen(entry, now)
+            notifier.listen(entry, now)
+            keeper.listen(entry, now)
+
         if known.id:  # also where another controller began the campaign meanwhile
             _refuse_copy(known, directory)
-            built_executor, first = _continue(built, directory, known, bool(changes), cluster)
+            _refuse_rules(built, known, bool(changes))
+            built_executor = executor(chosen, directory, known.time)
+            if (changes or known.stopped is None) and (hooks.begin or known.in_flight):
+                before = known
+
+                def waits(text: str) -> None:
+                    notifier.begin(before)
+                    hooks.remark(text)
+
+                known, answered = waiting.until_answered(
+                    built_executor, journal, known, listen, waits, hooks.interrupted
+                )
+                if not answered:
+                    return known
+            _refuse_cluster(known.cluster, cluster_name(built_executor), hooks.cluster, directory)
+            first = _continue(built, directory, known, bool(changes), built_executor, cluster)
         else:
             start = start or _prepare(built, directory, cluster)  # a journal without a complete line
             built_executor, first = start.executor, [_begin(built, directory, start, hooks.remark)]
@@ -140,13 +167,9 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             if (missing := _no_validation(runtime, known, models)) is not None:
                 hooks.remark(missing)
         notifier.begin(known)
-
-        def listen(entry: Entry, now: State) -> None:
-            hooks.listen(entry, now)
-            notifier.listen(entry, now)
-            keeper.listen(entry, now)
-
-        return loop.run(runtime, journal, known, listen, hooks.interrupted, models)
+        return loop.run(
+            runtime, journal, known, listen, hooks.interrupted if hooks.begin else lambda: True, models
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,19 +211,20 @@ def _begin(built: Assembly, directory: Path, start: _Start, remark: Callable[[st
 
 
 def _continue(
-    built: Assembly, directory: Path, known: State, changed: bool, cluster: Cluster
-) -> tuple[Executor, list[events.Event]]:
-    """Return the executor of a campaign that has begun, and the event of its changed rules, if any.
+    built: Assembly, directory: Path, known: State, changed: bool, starter: Executor, cluster: Cluster
+) -> list[events.Event]:
+    """Return the event of a campaign's changed rules, if any.
 
-    Raises ``CampaignError`` where the rules may not change so, on another cluster, or where Slurm would never
-    start open runs.
+    Raises ``CampaignError`` where runs cannot start, or Slurm would never start open ones.
     """
-    new = _changed(built, known, changed, cluster)
-    starter = executor(built.campaign, directory, known.time)
-    _refuse_cluster(known.cluster, cluster_name(starter))
+    new: list[events.Event] = []
+    if changed:
+        refuse_launch(built, cluster)
+        again = campaign_changes.may_try_again(built.campaign, known)
+        new.append(events.CampaignChanged(dict(built.campaign.raw), anew=again))
     after = functools.reduce(lambda state, event: apply(state, event, known.time), new, known)
     _refuse_open(built, directory, starter, after, cluster)
-    return starter, new
+    return new
 
 
 def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:
@@ -283,17 +307,22 @@ def _refuse_copy(known: State, directory: Path) -> None:
     )
 
 
-def _refuse_cluster(before: str, now: str) -> None:
-    """Raise `CampaignError` on another cluster than before, as far as both are known.
+def _refuse_cluster(before: str, now: str, meant: str, directory: Path) -> None:
+    """Raise `CampaignError` on another cluster than before, as far as both are known, or than is ``meant``.
 
-    It does not know the jobs that are out, and its nodes take other times.
+    It does not know the jobs that are out, and its nodes take other times, unless the user says otherwise.
     """
-    if before and now and before != now:
+    if meant and meant != now:
+        raise CampaignError(
+            f"--cluster {meant}: here is {f'the cluster {now}' if now else 'no cluster'}. Nothing was changed"
+        )
+    if before and now and before != now and not meant:
         raise CampaignError(
             f"the runs of this campaign are those of the cluster {before}, and here is the cluster {now}: "
             f"measurements cannot be mixed. Resume it on {before}, or begin another campaign: orchestrator "
             "run CAMPAIGN.yaml --directory DIR; with priors.campaigns in its file it begins with what this "
-            "one has learned. Nothing was changed"
+            f"one has learned. If {before} was only renamed, or has the same nodes: orchestrator resume "
+            f"{shlex.quote(str(directory))} --cluster {shlex.quote(now)}. Nothing was changed"
         )
 
 
@@ -417,21 +446,13 @@ def _campaign_started(built: Assembly, directory: Path, plan: FirstRound) -> eve
     return events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit, known)
 
 
-def _changed(built: Assembly, known: State, changed: bool, cluster: Cluster) -> list[events.Event]:
-    """Return the event of changed rules, if there are any.
+def _refuse_rules(built: Assembly, known: State, changed: bool) -> None:
+    """Raise `CampaignError` where a campaign cannot continue by these rules, whatever Slurm says.
 
-    Raises
-    ------
-    CampaignError
-        If what is measured differs, as such measurements cannot be mixed; if the budget is less than what is
-        spent and reserved; or if the new launcher or machine cannot work.
+    What is measured may not differ, as such measurements cannot be mixed; the budget may not be less than
+    what is spent and reserved; and the machine must hold the runs that are open.
     """
     if (why := campaign_changes.refusal(built.campaign, known)) is not None:
         raise CampaignError(why)
     if changed or known.stopped is None:
         _refuse_machine(built, known)
-    if not changed:
-        return []
-    refuse_launch(built, cluster)
-    again = campaign_changes.may_try_again(built.campaign, known)
-    return [events.CampaignChanged(dict(built.campaign.raw), anew=again)]

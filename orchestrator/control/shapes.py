@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from orchestrator.control.assembly import Assembly
 from orchestrator.types import Point, Resources
@@ -41,7 +41,12 @@ def kinds(built: Assembly) -> dict[Resources, int]:
     if campaign.validate and campaign.evaluation_point is not None:
         validated = built.resources(campaign.evaluation_point)
         found[validated] = found.get(validated, 0) + 1
-    return dict(sorted(found.items(), key=lambda item: _size(item[0])))
+    return {resources: found[resources] for resources in ordered(found)}
+
+
+def ordered(sizes: Iterable[Resources]) -> list[Resources]:
+    """Return kinds of runs, the one with fewest cores first."""
+    return sorted(sizes, key=_size)
 
 
 def _size(resources: Resources) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,11 +17,13 @@ from orchestrator.campaign import changes
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.effort import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
-from orchestrator.control import assembly, execution, planning, preflight, session, shapes
+from orchestrator.control import planning, preflight, session, shapes
 from orchestrator.control.assembly import Assembly
+from orchestrator.control.planning import FirstRound
 from orchestrator.doctor.check import Check, failed, missing, ok, warning
+from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Probe
-from orchestrator.errors import CampaignError, JournalError, OrchestratorError
+from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.journal.file import LOCK_NAME, holder_of, holds_campaign
 from orchestrator.launch import script
 from orchestrator.launch.mpi import Launcher, detect, unlaunched
@@ -33,36 +35,26 @@ _LEAST_FILES = 10_000
 _MOST_KINDS = 12  # of runs that are listed
 
 
-def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
+def checks(examined: Examined, probe: Probe) -> Iterator[Check]:
     """Check everything that does not depend on the cluster (see `executor_section`)."""
-    try:
-        built = assembly.assemble(chosen)
-    except CampaignError as error:
-        yield failed("search space", str(error), "change the campaign file")
-        return
+    built, chosen = examined.built, examined.built.campaign
     if chosen.executor.name != "simulated":
-        largest = largest_run(built)
         yield from executable(chosen, probe)
-        yield from launcher(chosen, largest, probe)
+        yield from launcher(chosen, examined.largest, probe)
         frame = script.find_frame(chosen.executor.template, chosen.executor.name)
         launch = "" if chosen.launch is None else f"{chosen.launch.source} in "
         yield ok("launch script", f"{launch}{frame}")  # that it can be filled in was checked with the file
     if isinstance(chosen.executor, LocalOptions):
         yield slots(chosen.executor.slots, chosen.executor.oversubscribe, len(os.sched_getaffinity(0)))
         yield from side_by_side(built)
-    yield occupied(built)
-    yield budget(built, directory)
-    yield from folder(chosen, directory)
+    yield occupied(examined.sizes)
+    yield budget(chosen, examined.first_round)
+    yield from folder(chosen, examined.directory)
 
 
-def largest_run(built: Assembly) -> tuple[Point, Resources]:
-    """Return the point of the search space (or P₊, if it is to be measured) that occupies most cores."""
-    return max(shapes.at_points(built), key=lambda pair: pair[1].cores)
-
-
-def occupied(built: Assembly) -> Check:
+def occupied(sizes: Iterable[Resources]) -> Check:
     """Say what runs occupy at the points of the search space."""
-    known = list(shapes.kinds(built))
+    known = shapes.ordered(sizes)
     texts = [f"{shapes.described(shapes.document(item))} ({count(item.cores, 'core')})" for item in known]
     if len(texts) > _MOST_KINDS:
         texts = [*texts[: _MOST_KINDS - 1], f"{len(texts) - _MOST_KINDS} others", texts[-1]]
@@ -234,13 +226,10 @@ def side_by_side(built: Assembly) -> Iterator[Check]:
 # --- budget and folder --------------------------------------------------------------------------------
 
 
-def budget(built: Assembly, directory: Path) -> Check:
-    """Check that the budget pays for the first round."""
-    chosen = built.campaign
-    try:
-        first = planning.first_round(built, execution.executor(chosen, directory, 0.0))
-    except OrchestratorError as error:
-        return failed("first round", str(error), "raise stop.budget or shrink the round")
+def budget(chosen: Campaign, first: FirstRound | OrchestratorError) -> Check:
+    """Check that the budget pays for the first round, if there is one."""
+    if isinstance(first, OrchestratorError):
+        return failed("first round", str(first), "raise stop.budget or shrink the round")
     cost = first.worst if first.expected is None else first.expected
     word = "at most" if first.expected is None else "about"
     longest = f", time limit up to {format_duration(max(first.limits))}"

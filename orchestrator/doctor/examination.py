@@ -11,7 +11,8 @@ from pathlib import Path
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
-from orchestrator.control import assembly, execution, planning, shapes
+from orchestrator.control import assembly
+from orchestrator.control.planning import FirstRound
 from orchestrator.doctor import (
     campaign,
     executor_section,
@@ -22,8 +23,9 @@ from orchestrator.doctor import (
     trial_run,
 )
 from orchestrator.doctor.check import Check, failed, needed, ok
+from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Probe
-from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.errors import CampaignError
 from orchestrator.executors.attempt.processes import cpu_times
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.launch.mpi import detect
@@ -71,11 +73,12 @@ def examine(
     if chosen is None:
         yield Group("campaign", tuple(needed([loaded])))
         return
-    checks = [loaded, *campaign.checks(chosen, directory or Path(chosen.name), probe)]
+    examined = _assembled(chosen, directory or Path(chosen.name))
+    checks = [loaded, *([examined] if isinstance(examined, Check) else campaign.checks(examined, probe))]
     if chosen.executor.name != "simulated":
         checks += launch_script.checks(chosen.executor, probe)
-    if cluster is not None and on_cluster:
-        checks += _on_slurm(chosen, cluster, probe)
+    if cluster is not None and on_cluster and isinstance(examined, Examined):
+        checks += _on_slurm(examined, cluster, probe)
     group = Group(f"campaign {chosen.name}", tuple(needed(checks)))
     yield group
     unusable = on_cluster and cluster is None
@@ -113,28 +116,26 @@ def _load(load: Callable[[], Campaign] | None) -> tuple[Campaign | None, Check |
     return chosen, ok("campaign file", detail)
 
 
-def _on_slurm(chosen: Campaign, cluster: Cluster, probe: Probe) -> list[Check]:
-    if not isinstance(chosen.executor, SlurmOptions):
-        return []
+def _assembled(chosen: Campaign, directory: Path) -> Examined | Check:
     try:
-        built = assembly.assemble(chosen)
-    except CampaignError:  # reported by `campaign.checks`
+        return Examined(assembly.assemble(chosen), directory)
+    except CampaignError as error:
+        return failed("search space", str(error), "change the campaign file")
+
+
+def _on_slurm(examined: Examined, cluster: Cluster, probe: Probe) -> list[Check]:
+    section, plan = examined.built.campaign.executor, examined.first_round
+    if not isinstance(section, SlurmOptions):
         return []
-    try:
-        executor = execution.executor(chosen, Path(chosen.name), 0.0)
-        plan = planning.first_round(built, executor)
-    except OrchestratorError:  # likewise
-        plan = None
-    longest = None if plan is None else max(plan.limits)
-    every = dict.fromkeys(resources for _, resources in shapes.at_points(built))
-    found = list(executor_section.of_jobs(chosen.executor, probe))
-    for options, runs in _sizes(chosen.executor, every):
+    longest = max(plan.limits) if isinstance(plan, FirstRound) else None
+    found = list(executor_section.of_jobs(section, probe))
+    for options, runs in _sizes(section, examined.sizes):
         largest = max(runs, key=lambda item: item.cores)
         found += executor_section.of_size(options, cluster, largest, longest)
         gpus = max(item.gpus_per_node for item in runs)
         asking = options.model_copy(update={"gpus_per_node": gpus or None})
         found += executor_section.of_partition(asking, cluster, probe)
-    found += executor_section.never_started(built, plan, cluster)
+    found += executor_section.never_started(examined, cluster)
     return list(dict.fromkeys(found))  # several sizes of runs share an account, say
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from orchestrator.campaign.schema import Pack, SlurmOptions
-from orchestrator.control import shapes, slurm_preflight
-from orchestrator.control.assembly import Assembly
+from orchestrator.control import slurm_preflight
 from orchestrator.control.planning import FirstRound
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
+from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Probe
 from orchestrator.executors.slurm.cluster import Association, Cluster
 from orchestrator.executors.slurm.partitions import Partition, meant
@@ -41,15 +42,17 @@ def of_size(
     found = meant(cluster.partitions, options.partition)
     yield from _partition(options, cluster, found)
     if found:
-        yield from _fit(options, found[0], largest, longest)
+        yield from _fit(options, found, largest, longest)
     if cluster.associations is not None:
         yield from _account(options, cluster.associations)
 
 
-def never_started(built: Assembly, plan: FirstRound | None, cluster: Cluster) -> Iterator[Check]:
-    """Check what a campaign is refused for when it begins; ``plan``: its first round, if there is one."""
-    faults = {"size of runs": slurm_preflight.size_fault(built.campaign, shapes.at_points(built), cluster)}
-    if plan is not None:
+def never_started(examined: Examined, cluster: Cluster) -> Iterator[Check]:
+    """Check what a campaign is refused for when it begins."""
+    built, plan = examined.built, examined.first_round
+    runs = [(point, resources) for resources, point in examined.sizes.items()]
+    faults = {"size of runs": slurm_preflight.size_fault(built.campaign, runs, cluster)}
+    if isinstance(plan, FirstRound):
         faults["time limit"] = slurm_preflight.limit_fault(built, plan, cluster)
     for name, fault in faults.items():
         if fault is not None:
@@ -114,9 +117,14 @@ def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partitio
 
 
 def _fit(
-    options: SlurmOptions, item: Partition, largest: Resources, longest: float | None
+    options: SlurmOptions, found: Sequence[Partition], largest: Resources, longest: float | None
 ) -> Iterator[Check]:
-    yield _cores(options, item, largest)
+    item = _together(found)
+    if options.cores_per_node is None and item.cores:
+        # A run that fits on no node of one partition starts in another.
+        yield _unknown_cores(max(found, key=lambda one: one.cores[:1]), largest)
+    else:
+        yield _cores(options, item)
     yield from _hardware_threads(options, item)
     pack = options.pack
     several = pack.most not in ("off", 1) and longest is not None and 2 * longest <= pack.longest
@@ -132,6 +140,18 @@ def _fit(
         yield ok("pack", detail) if pack == Pack() else warning("pack", detail, remedy)
 
 
+def _together(found: Sequence[Partition]) -> Partition:
+    """Return several partitions as one with the nodes of all: a job starts in whichever takes it."""
+    times = [item.time for item in found]
+    return replace(
+        found[0],
+        name=" and ".join(item.name for item in found),
+        cores=tuple(sorted({cores for item in found for cores in item.cores})),
+        threads=max(item.threads for item in found),
+        time=None if None in times else max(time for time in times if time is not None),
+    )
+
+
 def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]:
     """Where Slurm counts hardware threads, it charges all of a core."""
     if item.threads > 1 and options.threads_per_core < item.threads:
@@ -142,18 +162,17 @@ def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]
         yield warning("threads_per_core", detail, f"set executor.threads_per_core: {item.threads}")
 
 
-def _cores(options: SlurmOptions, item: Partition, largest: Resources) -> Check:
+def _cores(options: SlurmOptions, item: Partition) -> Check:
     stated = options.cores_per_node
-    if not item.cores:
+    if not item.cores or stated is None:
         return warning("cores_per_node", f"sinfo does not report the cores of {item.name}", "ask the site")
-    if stated is None:
-        return _unknown_cores(item, largest)
     listed = " or ".join(map(str, item.cores))
     if stated in item.cores and (len(item.cores) == 1 or options.constraint is not None):
         return ok("cores_per_node", f"{stated}, as sinfo reports")
     if stated in item.cores:
         detail = f"{stated}, but nodes of {item.name} have {listed} cores: times of runs would differ by node"
-        return warning("cores_per_node", detail, "choose one kind of node by executor.constraint")
+        remedy = "choose one kind of node by executor.constraint, or by executor.partition"
+        return warning("cores_per_node", detail, remedy)
     remedy = f"set executor.cores_per_node: {item.cores[0]}"
     if item.threads > 1 and stated == item.cores[-1] * item.threads:
         detail = f"{stated} counts {item.threads} hardware threads per core: ranks would share cores"

@@ -49,7 +49,7 @@ def charged(state: State, event: events.AttemptCharged) -> State:
     current, more = state.runs[run], event.cost - flight.reserved
     return state._replace(
         holds=allocations.charged(state.holds, flight.pack, more, final=True),
-        job_costs=_job_costs_after_sharing(state.job_costs, event, flight),
+        job_costs=_job_costs_after_sharing(state, event, flight),
         allocation=max(state.allocation, _cores_charged(event, flight)),
         unconfirmed=state.unconfirmed.delete(event.attempt),
         setbacks=_setbacks_corrected(state.setbacks, flight, more),
@@ -67,7 +67,7 @@ def _settled(state: State, event: events.AttemptFinished, flight: InFlight) -> S
     return state._replace(
         in_flight=state.in_flight.delete(event.attempt),
         holds=allocations.charged(state.holds, flight.pack, event.cost, final=not event.estimated),
-        job_costs=_job_costs_after(state.job_costs, event, flight),
+        job_costs=_job_costs_after(state, event, flight),
         spent=state.spent + event.cost,
         beyond=state.beyond + _beyond(flight, event),
         attempts_settled=state.attempts_settled + 1,
@@ -95,7 +95,7 @@ def _measured(state: State, event: events.AttemptFinished, pack: str) -> State:
         status=RunStatus.MEASURED,
         accepted=event.attempt.number,
         samples=event.samples,
-        elapsed=standalone_duration(event, pack, state.job_costs.overhead),
+        elapsed=standalone_duration(event, pack, state),
         cost=current.cost + event.cost,
         node=event.host if event.nodes == 1 else "",
         packed=bool(pack),
@@ -119,11 +119,11 @@ def _failed(state: State, event: events.AttemptFinished, failure: FailureClass) 
     return state._replace(runs=state.runs.set(run, _open_again(failed)), failed=(*state.failed, run))
 
 
-def standalone_duration(event: events.AttemptFinished, pack: str, overhead: float) -> float:
+def standalone_duration(event: events.AttemptFinished, pack: str, state: State) -> float:
     """Return the seconds that an attempt takes in a job of its own, so that all durations can be compared.
 
     An attempt that shares its job is charged without the overhead of the job, or, as the first, with all of
-    it.
+    it. One that ended while Slurm was silent is charged until it was back.
 
     Parameters
     ----------
@@ -131,11 +131,18 @@ def standalone_duration(event: events.AttemptFinished, pack: str, overhead: floa
         How the attempt ended.
     pack
         The name of its shared job, or empty.
-    overhead
-        The usual overhead of a job in seconds.
+    state
+        Has the usual overhead of a job, and when Slurm was silent.
     """
     span = _span(event)
-    return event.elapsed if not pack or span is None else span + overhead
+    if span is None or not (pack or _ended_in_silence(event, state)):
+        return event.elapsed
+    return span + state.job_costs.overhead
+
+
+def _ended_in_silence(event: events.AttemptFinished, state: State) -> bool:
+    """Whether an attempt had ended before Slurm answered again, after an outage that was noticed."""
+    return state.blocked or (event.finished is not None and event.finished < state.silent_until)
 
 
 def _span(event: events.AttemptFinished) -> float | None:
@@ -214,26 +221,26 @@ def _cores_charged(event: events.AttemptFinished | events.AttemptCharged, flight
     return event.cost / (event.elapsed * flight.cores)
 
 
-def _job_costs_after(
-    costs: allocations.JobCosts, event: events.AttemptFinished, flight: InFlight
-) -> allocations.JobCosts:
+def _job_costs_after(state: State, event: events.AttemptFinished, flight: InFlight) -> allocations.JobCosts:
     """Return the job costs after an attempt, which must have a job of its own and a confirmed charge."""
     known = event.failure is None and not event.estimated and not flight.pack
-    if not known or event.started is None or event.finished is None:
-        return costs
-    return allocations.after_job(costs, event.elapsed, flight.since, event.started, event.finished)
+    if not known or event.started is None or event.finished is None or _ended_in_silence(event, state):
+        return state.job_costs
+    return allocations.after_job(state.job_costs, event.elapsed, flight.since, event.started, event.finished)
 
 
 def _job_costs_after_sharing(
-    costs: allocations.JobCosts, event: events.AttemptCharged, flight: InFlight
+    state: State, event: events.AttemptCharged, flight: InFlight
 ) -> allocations.JobCosts:
     """Return the job costs after a confirmed charge: the first attempt of a shared job pays its overhead.
 
-    The first attempt does not if another attempt of the job failed.
+    The first attempt does not if another attempt of the job failed. Where Slurm was silent since, the job may
+    be charged for that.
     """
-    if flight.pack != flight.name or flight.span is None or event.elapsed <= flight.span:
-        return costs
-    return allocations.after_shared_job(costs, event.elapsed - flight.span)
+    silent = state.blocked or flight.since < state.silent_until
+    if silent or flight.pack != flight.name or flight.span is None or event.elapsed <= flight.span:
+        return state.job_costs
+    return allocations.after_shared_job(state.job_costs, event.elapsed - flight.span)
 
 
 def _marks_after(
@@ -247,7 +254,7 @@ def _marks_after(
             marks = marks.set(node, (*marks.get(node, ()), f"{event.attempt}: {event.reason}"))
     if event.failure is not None or event.nodes > 1 or not event.host:
         return marks
-    seconds = standalone_duration(event, flight.pack, state.job_costs.overhead)
+    seconds = standalone_duration(event, flight.pack, state)
     comparable = [item for item in _near_repetitions(state, run) if item.packed == bool(flight.pack)]
     others = [item.elapsed for item in comparable if item.node not in ("", event.host)]
     if nodes.is_slow(seconds, others):

@@ -262,7 +262,9 @@ def _outage_began(event: events.OutageBegan, state: State) -> State:
 
 @_apply.register
 def _outage_ended(event: events.OutageEnded, state: State) -> State:
-    return state._replace(outages=state.outages.delete(event.what))
+    known = state.outages.get(event.what)
+    until = state.time if known is not None and known.blocking else state.silent_until
+    return state._replace(outages=state.outages.delete(event.what), silent_until=until)
 
 
 @_apply.register

@@ -170,6 +170,7 @@ class State(NamedTuple):
     placements: immutables.Map[Point, tuple[str, ...]] = immutables.Map()  # nodes of the first run
     node_order: tuple[str, ...] = ()  # in which runs came to use them
     outages: immutables.Map[str, OpenOutage] = immutables.Map()  # by service
+    silent_until: float = 0.0  # when something last answered again without which nothing is submitted
     paused: StopReason | None = None
     stopping: StopReason | None = None
     validation: Run | None = None

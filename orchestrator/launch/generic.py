@@ -224,10 +224,15 @@ def _found(rule: Output, name: str, text: str) -> Sequence[re.Match[str]]:
     ]
     if counting:
         return counting
+    remedy = ""
+    if len(found) == 1:
+        read = "last" if found[0].start() >= gap.end() else "first"
+        remedy = f"if the program prints it once, set aggregate: {read}, which takes {found[0][0]!r}; else "
     raise ValueError(
         f"{rule.callpath}: of {name} only the beginning and the end were read ({gap[0].strip()[1:-1]}), "
-        f"which do not show the {rule.aggregate} of '{rule.pattern}'; let a line of executor.epilogue write "
-        "what matters into a file of its own, such as grep step stdout > steps.txt, and read that file"
+        f"which do not show the {rule.aggregate} of '{rule.pattern}'; {remedy}let a line of "
+        "executor.epilogue write what matters into a file of its own, such as grep step stdout > steps.txt, "
+        "and read that file"
     )
 
 

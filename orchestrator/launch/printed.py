@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 
-from orchestrator.units import printed_duration
+from orchestrator.units import PRINTED_MINUTES, PRINTED_SECONDS, printed_duration
 
 _NUMBER_ENDS = re.compile(r"[\d.]\Z", re.ASCII)
 _NUMBER_BEGINS = re.compile(r"\.?\d", re.ASCII)
@@ -26,7 +26,7 @@ _BEGINNING = re.compile(r"[+-]?[\d.,]*(?:(?<=\d)[eEdD][+-]?)?\Z", re.ASCII)
 
 _WITH_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eEdD][+-]?\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eEdD][+-]?\d+)?", re.ASCII)
-_DURATION = re.compile(r"(?<![\w.])(?:\d+ *d *)?(?:\d+ *h *)?\d+ *m(?:in)? *\d+(?:\.\d*)? *s\b", re.ASCII)
+_DURATION = re.compile(rf"(?<![\w.]){PRINTED_MINUTES}{PRINTED_SECONDS}\b", re.ASCII)
 _PLAIN = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
 _LONGEST = 40  # characters before a captured text that may belong to its number
 
@@ -53,16 +53,20 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
     group = "value" if "value" in match.re.groupindex else 1
     text = match[group] or ""
     what = f"{text!r}, matched by '{match.re.pattern}',"
-    if (duration := printed_duration(text.strip())) is not None:
-        return duration
-    span = match.span(group)
-    whole = (_PLAIN.fullmatch(text) and _duration(match, *span)) or _whole(match, *span)
+    span, duration = match.span(group), printed_duration(text.strip())
+    if duration is not None:
+        whole = _duration(match, *span, duration) or text
+    else:
+        plain = _PLAIN.fullmatch(text)
+        whole = (_duration(match, *span, float(text)) if plain else "") or _whole(match, *span)
     if whole != text:
         grouped = f", with thousands: '{THOUSANDS}'" if _WITH_THOUSANDS.fullmatch(whole) else ""
         raise ValueError(
             rf"{what} is only a part of {whole!r}: let the group take the whole number, such as (\S+)"
             f"{grouped}; if this part is meant, let the pattern itself go on beyond the group"
         )
+    if duration is not None:
+        return duration
     try:
         found = float(re.sub("[dD]", "e", _joined(text, thousands)))  # Fortran writes 1.0D+03
     except ValueError:
@@ -72,8 +76,8 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
     return found
 
 
-def _duration(match: re.Match[str], start: int, end: int) -> str:
-    """Return the duration of several parts of which a pattern captured a number; empty if there is none.
+def _duration(match: re.Match[str], start: int, end: int, seconds: float) -> str:
+    """Return the duration of several parts of which a pattern captured a part; empty if there is none.
 
     That the pattern goes on means that minutes are meant, and nothing where seconds were captured: they are
     all of a time below a minute, so the pattern looks right until a run takes longer.
@@ -82,7 +86,7 @@ def _duration(match: re.Match[str], start: int, end: int) -> str:
     for found in _DURATION.finditer(output, max(0, start - _LONGEST), end + _LONGEST):
         ahead = found.start() < start
         if found.start() <= start and end <= found.end() and (ahead or end == match.end()):
-            return found[0] if printed_duration(found[0]) != float(output[start:end]) else ""
+            return found[0] if printed_duration(found[0]) != seconds else ""
     return ""
 
 

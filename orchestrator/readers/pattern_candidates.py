@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
-from orchestrator.units import printed_duration
+from orchestrator.units import PRINTED_MINUTES, PRINTED_SECONDS, printed_duration
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -18,11 +18,11 @@ _UNITS = {
 }
 _NUMBER = r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eEdD][+-]?\d+)?"
 _GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})"  # thousands, too
-_MINUTES = r"(?:\d+ ?h ?)?\d+ ?m ?\d+(?:\.\d*)?(?=s\b)"
 # Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
 _VALUE = re.compile(
-    rf"(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
-    rf"|(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])({_MINUTES}|{_GROUPED})(ms|us|s)\b"
+    rf"(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])"
+    rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=(?:ms|us|s)\b))({PRINTED_SECONDS}|ms|us)\b"
+    rf"|(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
 )
 _TIMED = re.compile(r"\b(time|elapsed|seconds|duration|wall|walltime|wtime|runtime)\b", re.IGNORECASE)
 _HEADER = re.compile(r"\b(times?|timings?|timers?|seconds)\b", re.IGNORECASE)
@@ -161,29 +161,38 @@ def _of(line: str) -> Candidate | None:
     end = 0
     matches = list(_VALUE.finditer(line))
     for match, following in zip_longest(matches, matches[1:]):
-        label, end = line[end : match.start()], match.end(1 if match[1] else 3)
-        unit = _unit(match[2] or match[4], label)
+        label, end = line[end : match.start()], match.end(_group(match))
+        unit = _unit(_unit_behind(match), label)
         if unit is None or not re.search(r"[A-Za-z]", label) or _OTHER.search(label):
             continue
         if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
-            wall = _candidate(line, following, _UNITS.get(following[2] or following[4], unit))
+            wall = _candidate(line, following, _UNITS.get(_unit_behind(following), unit))
             return replace(wall, callpath=_words(line[: match.start()]))
         return _candidate(line, match, unit)
     return None
 
 
+def _group(match: re.Match[str]) -> int:
+    """Return the group of `_VALUE` that has the number, or the duration of several parts."""
+    return next(group for group in (1, 2, 4) if match[group])
+
+
+def _unit_behind(match: re.Match[str]) -> str:
+    return (match[3] or match[5] or "").strip()
+
+
 def _candidate(line: str, match: re.Match[str], unit: float) -> Candidate:
     """Return the time that was found in a line."""
     label = line[: match.start()]
-    number = match[1] or match[3]
+    number = match[_group(match)]
     group = ".+?" if " " in number else r"\S+?"
     seconds = printed_duration(number)
     if seconds is None:
         seconds = float(re.sub("[dD]", "e", number.replace(",", "")))
-    before = [other.end(1 if other[1] else 3) for other in _VALUE.finditer(label)]
+    before = [other.end(_group(other)) for other in _VALUE.finditer(label)]
     return Candidate(
         callpath=(_words(label[before[-1] :]) if before else "") or _words(label),
-        pattern=f"^{_pattern(label)}({group})" + (re.escape(match[4]) if match[4] else _END),
+        pattern=f"^{_pattern(label)}({group})" + (re.escape(match[3]) if match[3] else _END),
         scale=unit,
         thousands="," if "," in number else None,
         value=seconds * unit,

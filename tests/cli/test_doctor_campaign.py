@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
+from orchestrator.control.assembly import assemble
 from orchestrator.doctor import campaign
 from orchestrator.doctor.check import Check, Status
+from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.errors import CampaignError
 from orchestrator.journal.file import Journal
@@ -19,7 +21,8 @@ from tests.cli.running import LOCAL, PROGRAM, SIMULATED, run, tree, write_campai
 
 def examined(text: str = LOCAL, directory: str = "tiny", machine: Probe | None = None) -> dict[str, Check]:
     chosen = loader.loads(text, "campaign.yaml", Path.cwd())
-    return {item.name: item for item in campaign.checks(chosen, Path(directory), machine or here())}
+    built = Examined(assemble(chosen), Path(directory))
+    return {item.name: item for item in campaign.checks(built, machine or here())}
 
 
 @pytest.fixture(autouse=True)

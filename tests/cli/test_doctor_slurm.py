@@ -15,6 +15,7 @@ from orchestrator.control.assembly import assemble
 from orchestrator.control.planning import FirstRound
 from orchestrator.doctor import executor_section, slurm
 from orchestrator.doctor.check import Check, Status
+from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.executors.slurm import partitions
 from orchestrator.executors.slurm.cluster import Cluster
@@ -204,7 +205,9 @@ def faults(options: Mapping[str, Any], ranks: int = 1, limit: float | None = 60.
         {"partition": "compute"},
         {"partition": "mixture", "cores_per_node": 48, "constraint": "old"},
         {"account": "project", "qos": "long"},
-        {"partition": "compute,threads"},
+        {"partition": "compute,threads", "threads_per_core": 2},
+        {"partition": "mixture,threads", "threads_per_core": 2, "cores_per_node": None},
+        {"partition": "compute,threads", "threads_per_core": 2, "pack": {"longest": "25 h"}},
     ],
 )
 def test_a_campaign_that_fits(options: Mapping[str, Any]) -> None:
@@ -231,6 +234,14 @@ def test_a_campaign_that_fits(options: Mapping[str, Any]) -> None:
             Status.WARNING,
             "executor.constraint",
         ),
+        ({"partition": "compute,mixture"}, "cores_per_node", Status.WARNING, "or by executor.partition"),
+        ({"partition": "compute,threads"}, "threads_per_core", Status.WARNING, "threads_per_core: 2"),
+        (
+            {"partition": "compute,mixture", "pack": {"longest": "25 h"}, "constraint": "new"},
+            "pack",
+            Status.WARNING,
+            "24 h",
+        ),
         ({"partition": "threads"}, "threads_per_core", Status.WARNING, "executor.threads_per_core: 2"),
         ({"account": "projekt"}, "account", Status.FAILED, "did you mean 'project'?"),
         ({"account": "other", "qos": "long"}, "QOS", Status.FAILED, "normal"),
@@ -251,6 +262,7 @@ def test_cores_per_node_must_be_known_for_runs_larger_than_a_node() -> None:
     found = faults({"cores_per_node": None}, ranks=33)
     assert found["cores_per_node"].status is Status.MISSING
     assert found["cores_per_node"].remedy == "set executor.cores_per_node: 64"
+    assert faults({"cores_per_node": None, "partition": "mixture,compute"}, ranks=32) == {}
 
 
 SIZES = """\
@@ -283,7 +295,9 @@ def never_started(limit: float, *overrides: str) -> list[Check]:
         needed=0.0,
         expected=None,
     )
-    return list(executor_section.never_started(built, plan, cluster))
+    examined = Examined(built, Path("sizes"))
+    examined.__dict__["first_round"] = plan
+    return list(executor_section.never_started(examined, cluster))
 
 
 def test_a_run_is_held_to_the_limits_of_its_own_partition_as_at_the_start() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from orchestrator.campaign import loader
 from orchestrator.control.assembly import assemble
+from orchestrator.control.shapes import kinds
 from orchestrator.doctor import campaign as doctor
 from orchestrator.journal.events import AttemptFinished
 from orchestrator.journal.file import FILE_NAME, read
@@ -62,7 +63,7 @@ def test_a_plan_of_single_cores_says_nothing_of_resources() -> None:
 
 def test_the_doctor_lists_what_runs_occupy() -> None:
     write_campaign(Path.cwd(), LEVELS)
-    check = doctor.occupied(assemble(loader.load(Path("campaign.yaml"))))
+    check = doctor.occupied(kinds(assemble(loader.load(Path("campaign.yaml")))))
     assert check.detail.startswith("1 node x 1 rank x 1 thread (1 core); ")
     assert check.detail.endswith("3 others; 4 nodes x 4 ranks x 1 thread (16 cores)")
 

@@ -93,11 +93,11 @@ def test_nothing_is_begun_while_the_disk_is_nearly_full(
 ) -> None:
     looks: list[float] = []
 
-    def outage(directory: Path, now: float) -> Outage | None:
+    def outage(watched: disk.Disk, now: float) -> Outage | None:
         looks.append(now)
-        return Outage(now, f"0.2 MB free at {directory}", blocking=True) if len(looks) < 4 else None
+        return Outage(now, f"0.2 MB free at {watched.directory}", blocking=True) if len(looks) < 4 else None
 
-    monkeypatch.setattr(disk, "outage", outage)
+    monkeypatch.setattr(disk.Disk, "outage", outage)
     state = session.run(campaign, Path("c"), session.Hooks())
     assert state.stopped is not None and not state.outages
     lines = [log.describe(entry.event) for entry in read(Path("c") / FILE_NAME)]
@@ -128,7 +128,7 @@ def test_what_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (found(10**6, 10**5, 10**6, 10**5), False),
     ):
         monkeypatch.setattr(os, "statvfs", lambda path, answer=answer: answer)
-        assert (disk.outage(tmp_path, 1.0) is not None) is full, answer
+        assert (disk.Disk(tmp_path).outage(1.0) is not None) is full, answer
     assert "files free" not in disk.free_at(tmp_path)
 
 
@@ -141,16 +141,26 @@ def test_what_was_written_to_a_full_disk_is_no_measurement_and_no_failure_of_the
     assert event.reason.startswith("Disk quota exceeded") and str(tmp_path) in event.reason
 
 
-def test_a_quota_is_full_where_nothing_more_can_be_written(
+def test_a_quota_is_full_where_nothing_more_can_be_written_which_is_tried_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert disk.outage(tmp_path, 1.0) is None
+    now, tried = [0.0], []
+    watched = disk.Disk(tmp_path, lambda: now[0])
+    assert watched.outage(1.0) is None
     assert not list(tmp_path.iterdir())
 
     def write(file: int, data: bytes) -> int:
+        tried.append(now[0])
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
-    monkeypatch.setattr(os, "write", write)
-    outage = disk.outage(tmp_path, 1.0)
-    assert outage is not None and outage.reason == f"Disk quota exceeded at {tmp_path}"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        outages = []
+        for now[0] in range(40):
+            outages.append(watched.outage(1.0))
+    assert outages[:15] == [None] * 15
+    assert outages[15:] == [Outage(1.0, f"Disk quota exceeded at {tmp_path}", blocking=True)] * 25
+    assert tried == [15, 30]
+    now[0] = 45.0
+    assert watched.outage(1.0) is None
     assert not list(tmp_path.iterdir())

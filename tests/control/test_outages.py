@@ -315,3 +315,28 @@ def test_accounting_is_asked_again_while_jobs_wait_until_it_answers(fake: FakeSl
     fake.turn(100.0)
     executor.poll(requests)
     assert len(fake.calls("sacct")) == asked
+
+
+@pytest.mark.parametrize("pack", ["", "job"])
+def test_what_slurm_charges_for_its_own_silence_is_no_duration_of_a_run(pack: str) -> None:
+    """Whether it was settled before or after the end of the outage was noticed."""
+
+    def end(run: Run, started: float, charged: float) -> events.AttemptFinished:
+        return events.AttemptFinished(
+            attempt=Attempt(run), elapsed=charged, cost=charged, started=started, finished=started + 10
+        )
+
+    began = events.OutageBegan(what="slurmctld", since=START + 30)
+    flights = [event for run in RUNS for event in intended(run)]
+    flights = [replace(e, pack=pack) if isinstance(e, events.AttemptIntended) else e for e in flights]
+    state = happened(PROPOSED, *flights, end(RUNS[0], START, 12.0), began)
+    for now, event in (
+        (START + 400, end(RUNS[1], START + 20, 370.0)),
+        (START + 401, events.OutageEnded("slurmctld", 371.0)),
+        (START + 420, end(RUNS[2], START + 21, 370.0)),
+    ):
+        state = apply(state, event, now)
+    usual = 0.0 if pack else 2.0
+    assert state.job_costs.overhead == usual
+    assert [state.runs[run].elapsed for run in RUNS[1:]] == [10.0 + usual] * 2
+    assert state.runs[RUNS[2]].cost == 370.0

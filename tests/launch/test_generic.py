@@ -142,6 +142,37 @@ def test_of_a_long_output_nothing_is_taken_that_may_stand_in_what_was_not_read(
             application.output({"stdout": text})
 
 
+@pytest.mark.parametrize(
+    ("aggregate", "text", "remedy"),
+    [
+        (
+            "first",
+            "x\n" + left_out(9) + "t = 3\n",
+            "set aggregate: last, which takes 't = 3'; else let",
+        ),
+        (
+            "last",
+            "t = 1\n" + left_out(9) + "x\n",
+            "set aggregate: first, which takes 't = 1'; else let",
+        ),
+        (
+            "sum",
+            "t = 1\n" + left_out(9) + "x\n",
+            "set aggregate: first, which takes 't = 1'; else let",
+        ),
+        ("first", "x\n" + left_out(9) + TAIL, "'; let a line"),
+        ("max", "x\n" + left_out(9) + "x\n", "'; let a line"),
+    ],
+)
+def test_what_a_program_prints_once_can_be_read_from_a_long_output(
+    aggregate: Aggregate, text: str, remedy: str
+) -> None:
+    program = Program(output=(Output(callpath="x", pattern=r"t = (\S+)", aggregate=aggregate),))
+    with pytest.raises(ValueError, match="only the beginning and the end were read") as caught:
+        generic.application(program, {}).output({"stdout": text})
+    assert remedy in str(caught.value)
+
+
 @given(st.text(alphabet="ab{}n ", max_size=20))
 def test_doubled_braces_stand_for_themselves(text: str) -> None:
     escaped = re.sub(r"([{}])", r"\1\1", text)

@@ -130,6 +130,8 @@ def test_a_campaign_states_how_thousands_are_separated() -> None:
     [
         (r"WALL: (\S+)", "WALL: 1m29.21s", 89.21),
         (r"CPU +(\S+)s WALL", "PWSCF : 1m10.85s CPU 1m29.21s WALL", 89.21),
+        (r"wall: (.+)", "wall: 1 day 2 hours 3 min 4 sec", 93784.0),
+        (r"wall: (.+)", "wall: 1 minute 23.4", 83.4),
         (r"CPU +(.+)s WALL", "PWSCF : 0.85s CPU     0.91s WALL", 0.91),
         (r"CPU +(.+)s WALL", "PWSCF : 1m 0.85s CPU   1m 2.34s WALL", 62.34),
         (r"CPU +(.+) WALL", "PWSCF : 1h20m CPU     1h23m WALL", 4980),
@@ -150,6 +152,9 @@ def test_a_duration_is_its_seconds(pattern: str, text: str, value: float) -> Non
         (r"CPU.*?([\d.]+)s WALL", "PWSCF : 1m10.85s CPU 1m29.21s WALL", "1m29.21s"),
         (r"real\s+\d+m([\d.]+)s", "real\t2m1.250s", "2m1.250s"),
         (r"wall: (\d+)", "wall: 1m 2.34s", "1m 2.34s"),
+        (r"wall: (\d+)", "wall: 1 minute 2.34 seconds", "1 minute 2.34 seconds"),
+        (r"wall: \d+d (.+?)s", "wall: 1d 2h 3m 4s", "1d 2h 3m 4s"),
+        (r"wall: (\d+h \d+m)", "wall: 1h 2m 3s", "1h 2m 3s"),
         (r"wall: (\d+)", "wall: 3 h 1 min 2 s", "3 h 1 min 2 s"),
     ],
 )

@@ -109,3 +109,12 @@ def test_a_run_is_granted_what_its_job_is() -> None:
     for ranks in (1, 2, 2):
         assert granted(Resources(ranks=ranks, ranks_per_node=ranks)) == (3600 - 22, "partition debug")
     assert ceilings.granting(JobOptions(partition="free"), cluster())(Resources(ranks=1)) == (math.inf, "")
+
+
+def test_limits_that_slurm_did_not_say_are_asked_for_again_but_not_at_every_run() -> None:
+    now, answers = [0.0], iter([cluster(qos=None), cluster()])
+    granted = ceilings.granting(
+        JobOptions(qos="short"), cluster(qos=None), lambda: next(answers), lambda: now[0]
+    )
+    for now[0], limit in ((1, None), (599, None), (600, None), (1199, None), (1200, 278), (9999, 278)):
+        assert granted(Resources(ranks=1))[0] == (limit or math.inf)

@@ -44,6 +44,9 @@ class JobArray:
     directories
         Of attempts that share a job, by name, relative to the campaign directory. What one of them is
         charged depends on the files of the others.
+    root
+        Where the campaign directory was at the submission: its jobs look for their files there. Empty in
+        manifests of an earlier version.
     """
 
     name: str
@@ -52,6 +55,7 @@ class JobArray:
     last: float
     minutes: int
     directories: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
 
 
 Pack = Sequence[AttemptRequest]
@@ -95,8 +99,12 @@ class JobArrays:
         self.folder = directory / FOLDER
         self._by_name: dict[str, JobArray] = {}
         self._elements: dict[str, list[tuple[str, int]]] = {}
+        self._astray: set[str] = set()  # names of arrays that look for their files elsewhere
         for path in sorted(self.folder.glob("*.json")):
-            self._remember(read(path))
+            array = read(path)
+            self._remember(array)
+            if array.root and not _leads_to(array.root, directory):
+                self._astray.add(array.name)
 
     def begin(self, packs: Sequence[Pack], now: float) -> JobArray:
         """Make the manifest of an array durable, before its submission; raise ``OSError`` if that fails."""
@@ -111,6 +119,7 @@ class JobArrays:
             last=now,
             minutes=_minutes(packs[0]),
             directories=directories,
+            root=str(self.folder.parent),
         )
         known = self._by_name.get(name)
         if known is not None:
@@ -134,6 +143,10 @@ class JobArrays:
         """Return the arrays that an attempt was submitted in, each with the index of its job there."""
         return [(self._by_name[name], index) for name, index in self._elements.get(attempt, [])]
 
+    def astray(self, attempt: str) -> bool:
+        """Return whether the job of an attempt looks for its files where the directory was before."""
+        return all(array.name in self._astray for array, _ in self.elements(attempt))
+
     def companions(self, attempt: str) -> list[tuple[str, Path]]:
         """Return the attempts of a job that several share, with their directories; empty for a job of one."""
         for array, index in self.elements(attempt):
@@ -155,6 +168,7 @@ def _write(path: Path, array: JobArray) -> None:
         "last": array.last,
         "minutes": array.minutes,
         **({"directories": array.directories} if array.directories else {}),
+        "root": array.root,
     }
     write_atomically(path, json.dumps(document, indent=1), durable=True)
     sync_directory(path.parent)
@@ -174,12 +188,22 @@ def read(path: Path) -> JobArray:
             last=float(document["last"]),
             minutes=int(document.get("minutes", 0)),
             directories={str(name): str(path) for name, path in document.get("directories", {}).items()},
+            root=str(document.get("root", "")),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ExecutorError(
             f"{path}: not a readable list of submitted attempts ({error!r}); restore it from a backup, or "
             "remove it once no job of this name is queued or running"
         ) from error
+
+
+def _leads_to(path: str, directory: Path) -> bool:
+    """Return whether a path, perhaps a link by now, leads to a directory."""
+    try:
+        # Not samefile: the same file system may be mounted twice.
+        return os.stat(path).st_ino == directory.stat().st_ino  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def _minutes(pack: Pack) -> int:

@@ -6,9 +6,9 @@ does not say is taken to be no limit.
 
 from __future__ import annotations
 
-import functools
 import math
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +18,8 @@ from orchestrator.executors.slurm.options import START_UP, JobOptions, minutes
 from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.types import Resources
 from orchestrator.units import format_duration
+
+_ASK_AGAIN = 600.0  # seconds until Slurm is asked again for limits that it did not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,33 @@ def ceiling(options: JobOptions, cluster: Cluster) -> Ceiling | None:
     return min(found, key=lambda item: item.seconds, default=None)
 
 
-def granting(options: JobOptions, cluster: Cluster) -> Callable[[Resources], tuple[float, str]]:
-    """Return what says the longest time limit of a run with some resources, and by what."""
+def granting(
+    options: JobOptions,
+    cluster: Cluster,
+    again: Callable[[], Cluster] = Cluster,
+    clock: Callable[[], float] = time.monotonic,
+) -> Callable[[Resources], tuple[float, str]]:
+    """Return what says the longest time limit of a run with some resources, and by what.
 
-    @functools.cache
+    Parameters
+    ----------
+    options, cluster
+        Of the campaign's jobs, and where they are to be.
+    again, clock
+        Give a cluster that is asked anew, and the seconds after which it is, while Slurm has not said all.
+    """
+    asked = clock()
+    known: dict[Resources, tuple[float, str]] = {}
+
     def granted(resources: Resources) -> tuple[float, str]:
-        most = ceiling(options.fitting(resources), cluster)
-        return (math.inf, "") if most is None else (max(most.limit, 0.0), most.of)
+        nonlocal cluster, asked
+        if not cluster.complete and clock() - asked >= _ASK_AGAIN:
+            cluster, asked = again(), clock()
+            known.clear()
+        if resources not in known:
+            most = ceiling(options.fitting(resources), cluster)
+            known[resources] = (math.inf, "") if most is None else (max(most.limit, 0.0), most.of)
+        return known[resources]
 
     return granted
 

@@ -97,10 +97,21 @@ class Cluster:
     ----------
     ask
         Asks Slurm.
+
+    Attributes
+    ----------
+    complete
+        Whether every question so far was answered.
     """
 
     def __init__(self, ask: Ask = answer) -> None:
-        self._ask = ask
+        self.complete = True
+        self._answer = ask
+
+    def _ask(self, command: Sequence[str]) -> str | None:
+        found = self._answer(command)
+        self.complete &= found is not None
+        return found
 
     @cached_property
     def configuration(self) -> Mapping[str, str]:

@@ -34,7 +34,7 @@ from orchestrator.executors.slurm import options
 from orchestrator.executors.slurm.arrays import JobArrays
 from orchestrator.executors.slurm.commands import CommandFailed, Job, answer, call
 from orchestrator.executors.slurm.options import SlurmSettings, job_options
-from orchestrator.executors.slurm.outcome import HOPELESS, SETTLED, Evidence, classify, rejected
+from orchestrator.executors.slurm.outcome import HOPELESS, MOVED, SETTLED, Evidence, classify, rejected
 from orchestrator.executors.slurm.poller import Elements, SlurmPoller
 from orchestrator.executors.slurm.shared_jobs import SharedJobs
 from orchestrator.executors.slurm.site import read_site
@@ -336,6 +336,7 @@ class SlurmExecutor:
             minutes=max((array.minutes for array, _ in elements), default=0),
             shared=self._shared_jobs.of(request, record),
             deleted=submitted is not None and is_deleted(request.directory),
+            astray=submitted is not None and self._arrays.astray(request.name),
             output_seen=not is_finished or record is None or output_seen(request.directory, record),
         )
 
@@ -388,6 +389,8 @@ class SlurmExecutor:
             if self._arrays.companions(request.name):
                 self._queue.stop_sharing(request.resources)
             tracked.cancelled = True
+        if queued and self._arrays.astray(request.name):
+            tracked.cancelled |= revoke(request, MOVED)
         if queued and self._is_second_start(request):
             tracked.cancelled = True
         unwanted = status.active if tracked.cancelled else status.active[1:]

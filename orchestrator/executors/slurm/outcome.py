@@ -18,6 +18,9 @@ from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Obse
 HOPELESS = "Slurm would never start it"
 """Who claimed an attempt whose job fits no limit of Slurm, in words."""
 
+MOVED = "the campaign directory was moved before it began"
+"""Who claimed an attempt whose job looks for its files where they were, in words."""
+
 _MISSED = 6  # heartbeats after which an attempt is not taken to live
 
 SETTLED = {AttemptState.FINISHED, AttemptState.LOST, AttemptState.ABSENT}
@@ -58,6 +61,8 @@ class Evidence:
         Whether all that a finished attempt printed is visible here.
     deleted
         Whether it was submitted, and its directory is not there any more.
+    astray
+        Whether its job looks for its files where the campaign directory was before.
     """
 
     request: AttemptRequest
@@ -75,6 +80,7 @@ class Evidence:
     shared: SharedJob | None = None
     output_seen: bool = True
     deleted: bool = False
+    astray: bool = False
 
     def forgotten(self, settings: SlurmSettings) -> bool:
         """Return whether Slurm answers, and has denied the job, or its end, for so long that it is lost.
@@ -254,6 +260,10 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
         return Observation(request.attempt, AttemptState.ABSENT)
     elif evidence.owner != OWNER and evidence.never_charged and not evidence.deleted:
         elapsed = 0.0
+    if evidence.astray and evidence.owner != OWNER and elapsed == 0:
+        return Observation(
+            request.attempt, AttemptState.ABSENT, evidence.job_id, elapsed=0.0, reason=MOVED, revoked=True
+        )
     revoked = evidence.owner not in (None, OWNER)
     if revoked and not status.accounting_active:
         return lost(request, f"revoked before it began, by {evidence.owner}", elapsed, evidence.job_id)
@@ -261,6 +271,8 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
         return _unknown(evidence, f"{what}; its files may still appear")
     if evidence.deleted:
         what = f"{what}; its directory {request.directory} was deleted"
+    elif evidence.astray and evidence.owner != OWNER:
+        what = f"{what}; {MOVED}"
     elif evidence.owner == OWNER:
         what = f"{what}; {evidence.record_error or 'it began, and did not finish'}"
     else:

@@ -1,0 +1,51 @@
+"""A campaign to be examined, with what several checks need: found once, as a space may have many points."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from orchestrator.control import execution, planning, shapes
+from orchestrator.control.assembly import Assembly
+from orchestrator.control.planning import FirstRound
+from orchestrator.errors import OrchestratorError
+from orchestrator.types import Point, Resources
+
+
+class Examined:
+    """A campaign and its directory.
+
+    Parameters
+    ----------
+    built
+        The campaign.
+    directory
+        Where it is, or would be.
+    """
+
+    def __init__(self, built: Assembly, directory: Path) -> None:
+        self.built = built
+        self.directory = directory
+
+    @cached_property
+    def sizes(self) -> dict[Resources, Point]:
+        """What runs occupy, each with the first point (or P₊, if it is to be measured) that does."""
+        found: dict[Resources, Point] = {}
+        for point, resources in shapes.at_points(self.built):
+            found.setdefault(resources, point)
+        return found
+
+    @cached_property
+    def largest(self) -> tuple[Point, Resources]:
+        """The run that occupies most cores."""
+        resources = max(self.sizes, key=lambda item: item.cores)
+        return self.sizes[resources], resources
+
+    @cached_property
+    def first_round(self) -> FirstRound | OrchestratorError:
+        """The first round, or why there is none."""
+        try:
+            starter = execution.executor(self.built.campaign, self.directory, 0.0)
+            return planning.first_round(self.built, starter)
+        except OrchestratorError as error:
+            return error
