@@ -294,4 +294,4 @@ def _print(found: dict[str, Any]) -> None:
     lines += [f"note: {note}" for note in found["notes"]]
     lines += [f"note: {comparison.label_of(row)}: {note}" for row in rows for note in row["notes"]]
     for line in [*lines, *comparison_text.verdict_lines(found["conditions"])]:
-        screen.print(line, markup=False)
+        screen.print(line)

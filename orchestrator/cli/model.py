@@ -143,12 +143,12 @@ def _with_speedup(
 def _print_speedup(described: Sequence[dict[str, Any]], study: scaling.Study) -> None:
     screen = console()
     assumed = f" ({study.reason}: say otherwise with --scaling)" if study.reason else ""
-    screen.print(f"\n{study.text}{assumed}", markup=False)
+    screen.print(f"\n{study.text}{assumed}")
     for item in named(described):
         for found in item["speedup"]:
             screen.print(scaling_document.table(item, found))
             for sentence in scaling_document.sentences(item, found):
-                screen.print(sentence, markup=False)
+                screen.print(sentence)
 
 
 def _levels(text: str) -> tuple[float, ...]:
@@ -168,12 +168,12 @@ def _print(described: Sequence[dict[str, Any]], levels: Sequence[float], runs: i
     for item in described:
         for prediction in item["predictions"][1:]:
             text = f"{label(item)} {item['metric']} at {_place(prediction)}: {interval(prediction)}"
-            screen.print(text, markup=False)
+            screen.print(text)
     if levels:
         screen.print(intervals_table(described, runs))
     for item in described:
         for note in [*item["notes"], *_silences(item)]:
-            screen.print(f"note: {label(item)} {item['metric']}: {note}", markup=False, style="dim")
+            screen.print(f"note: {label(item)} {item['metric']}: {note}", style="dim")
 
 
 def _silences(item: dict[str, Any]) -> Iterator[str]:
