@@ -46,9 +46,7 @@ def _fact(label: str, text: str | None, rehearsed: bool) -> str:
     return last_event(text, True) if text and rehearsed and label in INSTANTS else text or _DASH
 
 
-def ratios_table(
-    rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], names: Names = _NAMES
-) -> Table:
+def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], names: Names = _NAMES) -> Table:
     """Return ratios, the most probable changes first."""
     ratio = ratio_of(names)
     table = _table(f"{ratio} at {Point.of(where)}", ("call path", "metric", ratio, "90 % interval"))
@@ -151,19 +149,21 @@ def percent(share: float | None) -> str:
 
 
 def _growths(row: Mapping[str, Any], names: Names) -> Iterator[str]:
+    """Yield how growth differs in every parameter: as pairs say, where there are any, else by the forms."""
     for item in row["growth"]:
-        sure = item.get("probability")
-        if item["faster"] is None:
-            yield f"{item['parameter']}: alike"
-            continue
+        sure, faster = item.get("probability"), item["faster"]
         if sure is not None and sure < _LIKELY:
             unseen = f"no change of growth to be seen (probability {percent(sure)})"
-            yield f"{item['parameter']}: {unseen}; the forms differ by chance"
+            alike = f"{unseen}; the forms differ by chance" if faster else "alike"
+            yield f"{item['parameter']}: {alike}"
             continue
-        text = (
-            f"{item['parameter']}: {names[item['faster']]} grows faster, "
-            f"{_exponents(item['a'])} -> {_exponents(item['b'])}"
-        )
+        shown = f"{_exponents(item['a'])} -> {_exponents(item['b'])}" if faster else ""
+        if sure is not None and faster != (measured := "b" if item["exponent"] > 0 else "a"):
+            # Forms of few points differ by chance; the ratio at common points does not.
+            faster = measured
+            shown = f"{ratio_of(names)} grows by ^{item['exponent']:.2g} {_interval(item)}, unlike the forms"
+        text = f"{names[faster]} grows faster, {shown}" if faster else "alike"
+        text = f"{item['parameter']}: {text}"
         yield text if sure is None else f"{text} (probability that growth changed: {percent(sure)})"
 
 

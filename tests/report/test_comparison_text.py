@@ -21,6 +21,9 @@ def row(**changes: Any) -> dict[str, Any]:
         "a": {"exponent": 1.0, "log_exponent": 0.0},
         "b": {"exponent": 2 / 3, "log_exponent": 1.0},
         "probability": 0.97,
+        "exponent": -0.2,
+        "low": -0.3,
+        "high": -0.1,
     }
     return {
         "callpath": "main",
@@ -36,6 +39,17 @@ def test_an_improbable_change_of_growth_is_not_told_as_one(probability: float, t
     table = growth_table([row(probability=probability)])
     assert table is not None
     assert [str(cell) for cell in table.columns[-1].cells] == [text]
+
+
+@pytest.mark.parametrize(("faster", "exponent"), [("a", 0.1), (None, 0.1)])
+def test_a_change_of_growth_is_that_of_the_measurements(faster: str | None, exponent: float) -> None:
+    """Not of two forms, which differ by chance: they may be alike, or say the opposite."""
+    table = growth_table([row(faster=faster, exponent=exponent, low=0.08, high=0.12)])
+    assert table is not None
+    assert [str(cell) for cell in table.columns[-1].cells] == [
+        "p: B grows faster, B / A grows by ^0.1 [0.08, 0.12], unlike the forms "
+        "(probability that growth changed: 97.0 %)"
+    ]
 
 
 def test_instants_of_rehearsals_are_times_since_their_start() -> None:
