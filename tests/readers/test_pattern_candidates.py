@@ -90,7 +90,7 @@ def test_another_run_in_which_a_number_is_longer_is_read_or_refused_but_never_cu
     other = "total time: 1.25e-05 s\nsolve time: 1.25e-05 s\n"
     assert read("total time: 3 s\nsolve time: 3 s\n", other) == {"main": 1.25e-5, "main->solve": 1.25e-5}
     for one in ("total time: 999 ms", "total time: 999ms", "total time: 999, all"):
-        with pytest.raises(ValueError, match=r"'1,020'.* thousands: ','"):
+        with pytest.raises(ValueError, match=r"'1,020'.* thousands: \",\""):
             read(one, one.replace("999", "1,020"))
 
 
