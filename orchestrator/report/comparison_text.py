@@ -152,18 +152,19 @@ def _growths(row: Mapping[str, Any], names: Names) -> Iterator[str]:
     """Yield how growth differs in every parameter: as pairs say, where there are any, else by the forms."""
     for item in row["growth"]:
         sure, faster = item.get("probability"), item["faster"]
+        if faster is None:
+            yield f"{item['parameter']}: alike"
+            continue
         if sure is not None and sure < _LIKELY:
             unseen = f"no change of growth to be seen (probability {percent(sure)})"
-            alike = f"{unseen}; the forms differ by chance" if faster else "alike"
-            yield f"{item['parameter']}: {alike}"
+            yield f"{item['parameter']}: {unseen}; the forms differ by chance"
             continue
-        shown = f"{_exponents(item['a'])} -> {_exponents(item['b'])}" if faster else ""
-        if sure is not None and faster != (measured := "b" if item["exponent"] > 0 else "a"):
+        shown = f"{_exponents(item['a'])} -> {_exponents(item['b'])}"
+        if sure is not None and (item["high"] < 0 if faster == "b" else item["low"] > 0):
             # Forms of few points differ by chance; the ratio at common points does not.
-            faster = measured
+            faster = "a" if faster == "b" else "b"
             shown = f"{ratio_of(names)} grows by ^{item['exponent']:.2g} {_interval(item)}, unlike the forms"
-        text = f"{names[faster]} grows faster, {shown}" if faster else "alike"
-        text = f"{item['parameter']}: {text}"
+        text = f"{item['parameter']}: {names[faster]} grows faster, {shown}"
         yield text if sure is None else f"{text} (probability that growth changed: {percent(sure)})"
 
 
