@@ -14,7 +14,7 @@ from orchestrator.errors import CampaignError, ModelError
 from orchestrator.models import scaling
 from orchestrator.models.base import Model
 from orchestrator.models.intervals import checked_levels
-from orchestrator.report import scaling_document
+from orchestrator.report import extrapolation, scaling_document
 from orchestrator.report.callpath_names import named, selected
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status_text import console, interval, intervals_table, models_table
@@ -110,6 +110,10 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json({"models": described})
     else:
         _print(described, arguments.interval, arguments.runs)
+        for note in (
+            note for point in points for note in extrapolation.of_measured(point, known, str(point))
+        ):
+            console().print(f"note: {note}", style="dim")
         if study is not None:
             _print_speedup(described, study)
     return 0
