@@ -57,6 +57,8 @@ class Draft:
         What one run showed, for a comment.
     copied
         Files that the template copies into the directory of every run.
+    beyond
+        Whether a run at the evaluation point needs more cores than this machine has.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Draft:
     budget: float = 1.0
     tried: str = ""
     copied: Sequence[str] = ()
+    beyond: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +291,10 @@ def campaign_of(draft: Draft) -> str:
     if draft.further:
         lines.append(f"# Further parameters, with defaults: {', '.join(draft.further)}. See the template.")
     point = ", ".join(f"{name}: {_text(values[-1])}" for name, values in varied.items())
-    lines.append(_commented(f"evaluation_point: {{{point}}}", "where the models must hold"))
+    why = "where the models must hold"
+    if draft.beyond:
+        why += f": not to be measured on {draft.slots} cores (no validate: true)"
+    lines.append(_commented(f"evaluation_point: {{{point}}}", why))
     lines += _measure(draft)
     lines += [
         _commented("strategy: information", "what to measure next"),

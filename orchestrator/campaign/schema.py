@@ -247,7 +247,7 @@ class OutputSection(Section):
     file: str = "stdout"
     scale: float = 1.0
     aggregate: Literal["last", "first", "sum", "mean", "max", "min"] = "last"
-    thousands: Literal[","] | None = None
+    thousands: Literal[",", ".", "'", " ", "_"] | None = None
 
 
 class ProgramSection(Section):

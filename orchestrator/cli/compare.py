@@ -108,6 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         conditions=conditions,
         theories=theory.stated(arguments.against_theory, joint),
         callpaths=selected((item.callpath for item in joint.items), arguments.callpath),
+        names=_categories(arguments) or ("A", "B"),
     )
     models = _models(both, question.metrics, _modelers(arguments))
     found = comparison.document(both, models, question)
@@ -268,30 +269,35 @@ def _facts(
 
 def _names(arguments: argparse.Namespace) -> tuple[str, str]:
     """Return what A and B are called: their files' names, or the categories."""
-    if arguments.between is not None:
-        first, second = (value.strip() for value in arguments.between.partition("=")[2].split(","))
-    else:
-        first, second = (path.resolve().name for path in arguments.inputs)
+    first, second = _categories(arguments) or (path.resolve().name for path in arguments.inputs)
     return (first, second) if first != second else ("A", "B")
+
+
+def _categories(arguments: argparse.Namespace) -> tuple[str, str] | None:
+    """Return the compared categories, the names of two executables among them; None for two inputs."""
+    if arguments.between is None:
+        return None
+    first, second = (value.strip() for value in arguments.between.partition("=")[2].split(","))
+    return first, second
 
 
 def _print(found: dict[str, Any]) -> None:
     screen = console()
-    screen.print(comparison_text.facts_table(found["facts"]))
-    rows = found["rows"]
+    names, rows = found["names"], found["rows"]
+    screen.print(comparison_text.facts_table(found["facts"], names))
     for table in (
-        comparison_text.ratios_table(rows, found["points"][0]),
-        comparison_text.growth_table(rows),
-        comparison_text.work_table(rows),
+        comparison_text.ratios_table(rows, found["points"][0], names),
+        comparison_text.growth_table(rows, names),
+        comparison_text.work_table(rows, names),
     ):
         if table is not None:
             screen.print()
             screen.print(table)
-    lines = [*comparison_text.further_points(rows), *comparison_text.theory_lines(rows)]
-    for side in ("a", "b"):
+    lines = [*comparison_text.further_points(rows), *comparison_text.theory_lines(rows, names)]
+    for side in names:
         if only := found[f"only_in_{side}"]:
-            lines.append(f"only in {side.upper()}: {', '.join(sorted({item['callpath'] for item in only}))}")
+            lines.append(f"only in {names[side]}: {', '.join(sorted({item['callpath'] for item in only}))}")
     lines += [f"note: {note}" for note in found["notes"]]
     lines += [f"note: {comparison.label_of(row)}: {note}" for row in rows for note in row["notes"]]
     for line in [*lines, *comparison_text.verdict_lines(found["conditions"])]:
-        screen.print(line, markup=False)
+        screen.print(line)

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         for group in examination.examine(load, arguments.directory, here(environment()), interrupted):
             groups.append(group)
             if not arguments.json:
-                console.print(f"\n{group.title}", style="bold", markup=False)
+                console.print(f"\n{group.title}", style="bold")
                 console.print(render(group))
     faults = examination.prevented(groups)
     if arguments.json:

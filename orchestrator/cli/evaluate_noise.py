@@ -190,7 +190,7 @@ def _measured(arguments: argparse.Namespace, advance: Advance) -> int:
     screen = console()
     screen.print(noise_report.table(found))
     for text in found.notes:
-        screen.print(f"note: {text}", markup=False, style="dim")
+        screen.print(f"note: {text}", style="dim")
     if results:
         print(f"\n{table(results)}")
     return 0

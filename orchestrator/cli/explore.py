@@ -68,9 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     screen = console()
     screen.print(explore_page.overview(found))
     for text in found.findings:
-        screen.print(text, markup=False)
+        screen.print(text)
     for text in found.samples.notes:
-        screen.print(f"note: {text}", markup=False, style="dim")
+        screen.print(f"note: {text}", style="dim")
     print(output)
     return 0
 

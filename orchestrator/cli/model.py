@@ -14,7 +14,7 @@ from orchestrator.errors import CampaignError, ModelError
 from orchestrator.models import scaling
 from orchestrator.models.base import Model
 from orchestrator.models.intervals import checked_levels
-from orchestrator.report import scaling_document
+from orchestrator.report import extrapolation, scaling_document
 from orchestrator.report.callpath_names import named, selected
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status_text import console, interval, intervals_table, models_table
@@ -110,6 +110,10 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json({"models": described})
     else:
         _print(described, arguments.interval, arguments.runs)
+        for note in (
+            note for point in points for note in extrapolation.of_measured(point, known, str(point))
+        ):
+            console().print(f"note: {note}", style="dim")
         if study is not None:
             _print_speedup(described, study)
     return 0
@@ -143,12 +147,12 @@ def _with_speedup(
 def _print_speedup(described: Sequence[dict[str, Any]], study: scaling.Study) -> None:
     screen = console()
     assumed = f" ({study.reason}: say otherwise with --scaling)" if study.reason else ""
-    screen.print(f"\n{study.text}{assumed}", markup=False)
+    screen.print(f"\n{study.text}{assumed}")
     for item in named(described):
         for found in item["speedup"]:
             screen.print(scaling_document.table(item, found))
             for sentence in scaling_document.sentences(item, found):
-                screen.print(sentence, markup=False)
+                screen.print(sentence)
 
 
 def _levels(text: str) -> tuple[float, ...]:
@@ -168,12 +172,12 @@ def _print(described: Sequence[dict[str, Any]], levels: Sequence[float], runs: i
     for item in described:
         for prediction in item["predictions"][1:]:
             text = f"{label(item)} {item['metric']} at {_place(prediction)}: {interval(prediction)}"
-            screen.print(text, markup=False)
+            screen.print(text)
     if levels:
         screen.print(intervals_table(described, runs))
     for item in described:
         for note in [*item["notes"], *_silences(item)]:
-            screen.print(f"note: {label(item)} {item['metric']}: {note}", markup=False, style="dim")
+            screen.print(f"note: {label(item)} {item['metric']}: {note}", style="dim")
 
 
 def _silences(item: dict[str, Any]) -> Iterator[str]:

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json(document)
     else:
         for line in rehearsal_text.expectation(document["rehearsal"]):
-            status_text.console(highlight=False).print(line, markup=False)
+            status_text.console(highlight=False).print(line)
         show_scripts(document, len(document["runs"]) if arguments.scripts else 1)
     return 0
 
@@ -180,16 +180,16 @@ def show_batch(
     """
     console = status_text.console(highlight=False)
     for line in _space_lines(chosen, document, validated):
-        console.print(line, markup=False)
+        console.print(line)
     console.print(_batch_table(document))
     for line in _cost_lines(chosen, document["cost"]):
-        console.print(line, markup=False)
+        console.print(line)
     if document["packs"] is not None:
-        console.print(f"jobs: {document['packs']}", markup=False)
+        console.print(f"jobs: {document['packs']}")
     for text in (*document["extrapolation"], *document["names"]):
-        console.print(f"note: {text}", markup=False)
+        console.print(f"note: {text}")
     if document["side_by_side"] is not None:
-        console.print(f"note: {document['side_by_side']}", markup=False)
+        console.print(f"note: {document['side_by_side']}")
 
 
 def _space_lines(
@@ -315,5 +315,5 @@ def show_scripts(document: dict[str, Any], scripts: int) -> None:
     for key, item in _points(document).items():
         kinds[key.endswith(_EFFORT)] += 1
         if item["script"] is not None and kinds[key.endswith(_EFFORT)] <= scripts:
-            console.print(f"\n--- script of {item['run']} ---", markup=False)
-            console.print(item["script"], markup=False, soft_wrap=True)
+            console.print(f"\n--- script of {item['run']} ---")
+            console.print(item["script"], soft_wrap=True)

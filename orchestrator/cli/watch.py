@@ -58,7 +58,7 @@ def watch(directory: Path, interval: float) -> int:
     from rich.live import Live
     from rich.text import Text
 
-    console, found = Console(emoji=False), None
+    console, found = Console(emoji=False, markup=False), None
     try:
         with (
             _Keys() as keys,

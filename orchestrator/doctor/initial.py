@@ -113,11 +113,23 @@ def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
         if template is not None:
             template.write_text(text, encoding="utf-8")
         campaign.write_text(drafts.campaign_of(draft), encoding="utf-8")
+        draft = replace(draft, beyond=_is_beyond(draft, campaign))
+        campaign.write_text(drafts.campaign_of(draft), encoding="utf-8")
         return _completed_by_a_run(wanted, draft, files, interrupted)
     except CampaignError:
         for path in files:
             path.unlink(missing_ok=True)
         raise
+
+
+def _is_beyond(draft: Draft, path: Path) -> bool:
+    """Tell whether this machine has too few cores for a run at the evaluation point of a draft."""
+    chosen = loader.load(path, starts=False)
+    point, spec = chosen.evaluation_point, chosen.application_spec
+    if draft.executor != "local" or point is None:
+        return False
+    values = {**point.as_dict(), **chosen.settings}
+    return spec.check(values) is None and spec.ranks(values) * spec.threads(values) > draft.slots
 
 
 def _check_varies(draft: Draft, wanted: Wanted) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 
 from orchestrator.units import PRINTED_MINUTES, PRINTED_SECONDS, printed_duration
 
@@ -17,20 +18,22 @@ _NUMBER_BEGINS = re.compile(r"\.?\d", re.ASCII)
 _GOES_ON = re.compile(r"[eEdD][+-]?\d|\.?\d", re.ASCII)
 # A word may end in a hyphen or a full stop: `step-12`, `No.5`. So may a line of dots before a number.
 _BEGAN = re.compile(r"(?:\d(?:[eEdD][+-]?)?|(?<![\w.)\]])-|(?<![.A-Za-z])\.)\Z", re.ASCII)
-_GROUP_FOLLOWS = re.compile(r",\d{3}(?!\d)", re.ASCII)
-_GROUPS_END = re.compile(r"[+-]?\d{1,3}(?:,\d{3})*", re.ASCII)
-_GROUP_BEFORE = re.compile(r"\d,\Z", re.ASCII)
+# Of numbers in groups of three digits; @ stands for what may separate the groups.
+_GROUP_FOLLOWS = r"[@]\d{3}(?!\d)"
+_GROUPS_END = r"[+-]?\d{1,3}(?:[@]\d{3})*"
+_GROUP_BEFORE = r"\d[@]\Z"
 _GROUP_BEGINS = re.compile(r"\d{3}(?!\d)", re.ASCII)
-_REST = re.compile(r"(?:[.,]?\d+)*(?:[eEdD][+-]?\d+)?", re.ASCII)
-_BEGINNING = re.compile(r"[+-]?[\d.,]*(?:(?<=\d)[eEdD][+-]?)?\Z", re.ASCII)
+_REST = r"(?:[@.,]?\d+)*(?:[eEdD][+-]?\d+)?"
+_BEGINNING = r"[+-]?[@\d.,]*(?:(?<=\d)[eEdD][+-]?)?\Z"
+_WITH_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:[@]\d{3})+(?:[,.]\d*)?(?:[eEdD][+-]?\d+)?"
 
-_WITH_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eEdD][+-]?\d+)?", re.ASCII)
+# As locales print them: typographic apostrophes, and spaces that do not break.
+_SEPARATORS = {",": ",", ".": ".", "'": "'\u2019", " ": " \u00a0\u202f", "_": "_"}
+_NOTHING_ELSE = ",'\u2019"  # what stands between digits and three more digits in such numbers only
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eEdD][+-]?\d+)?", re.ASCII)
 _DURATION = re.compile(rf"(?<![\w.]){PRINTED_MINUTES}{PRINTED_SECONDS}\b", re.ASCII)
 _PLAIN = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
 _LONGEST = 40  # characters before a captured text that may belong to its number
-
-THOUSANDS = ","
 
 
 def number(match: re.Match[str], thousands: str | None = None) -> float:
@@ -43,7 +46,7 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
     match
         Of the pattern, in what the program printed.
     thousands
-        What separates groups of three digits; None where nothing may.
+        What separates groups of three digits; None where nothing may. Beside points commas are decimal.
 
     Raises
     ------
@@ -58,9 +61,11 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
         whole = _duration(match, *span, duration) or text
     else:
         plain = _PLAIN.fullmatch(text)
-        whole = (_duration(match, *span, float(text)) if plain else "") or _whole(match, *span)
+        within = _duration(match, *span, float(text)) if plain else ""
+        whole = within or _whole(match, *span, thousands)
     if whole != text:
-        grouped = f", with thousands: '{THOUSANDS}'" if _WITH_THOUSANDS.fullmatch(whole) else ""
+        separator = _separator(whole)
+        grouped = f', with thousands: "{separator}"' if separator and separator != thousands else ""
         raise ValueError(
             rf"{what} is only a part of {whole!r}: let the group take the whole number, such as (\S+)"
             f"{grouped}; if this part is meant, let the pattern itself go on beyond the group"
@@ -90,20 +95,41 @@ def _duration(match: re.Match[str], start: int, end: int, seconds: float) -> str
     return ""
 
 
-def _whole(match: re.Match[str], start: int, end: int) -> str:
+@cache
+def _form(pattern: str, thousands: str | None) -> re.Pattern[str]:
+    """Return a pattern of numbers in groups: apart by ``thousands``, or by what can be nothing else."""
+    separators = _NOTHING_ELSE if thousands is None else _NOTHING_ELSE + _SEPARATORS[thousands]
+    return re.compile(pattern.replace("@", re.escape(separators)), re.ASCII)
+
+
+@cache
+def _grouped(thousands: str) -> re.Pattern[str]:
+    """Return the pattern of whole numbers whose groups are apart by ``thousands`` alone."""
+    point = "," if thousands == "." else r"\."
+    form = _WITH_THOUSANDS.replace("[,.]", point).replace("@", re.escape(_SEPARATORS[thousands]))
+    return re.compile(form, re.ASCII)
+
+
+def _separator(text: str) -> str:
+    """Return what is apart groups of three digits in a text that is no number otherwise; empty for others."""
+    return next((name for name in _SEPARATORS if _grouped(name).fullmatch(text.strip())), "")
+
+
+def _whole(match: re.Match[str], start: int, end: int, thousands: str | None) -> str:
     """Return the number that a captured text belongs to, as far as the pattern does not go on itself."""
     output = match.string
     text = output[start:end] if start >= 0 else ""
     before = after = ""
     if end == match.end() and _NUMBER_ENDS.search(text):
-        grouped = _GROUPS_END.fullmatch(text) and _GROUP_FOLLOWS.match(output, end)
+        follows = _form(_GROUP_FOLLOWS, thousands).match(output, end)
+        grouped = follows and _form(_GROUPS_END, thousands).fullmatch(text)
         if grouped or _GOES_ON.match(output, end):
-            after = _matched(_REST.match(output, end))
+            after = _matched(_form(_REST, thousands).match(output, end))
     if start == match.start() and _NUMBER_BEGINS.match(text):
         earlier = output[max(0, start - _LONGEST) : start]
-        grouped = _GROUP_BEGINS.match(text) and _GROUP_BEFORE.search(earlier)
+        grouped = _GROUP_BEGINS.match(text) and _form(_GROUP_BEFORE, thousands).search(earlier)
         if grouped or _BEGAN.search(earlier):
-            before = _matched(_BEGINNING.search(earlier))
+            before = _matched(_form(_BEGINNING, thousands).search(earlier))
     return f"{before}{text}{after}"
 
 
@@ -112,17 +138,23 @@ def _matched(found: re.Match[str] | None) -> str:
 
 
 def _joined(text: str, thousands: str | None) -> str:
-    """Return a number without what separates its groups of three digits; another text as it is."""
-    if thousands is None or not _WITH_THOUSANDS.fullmatch(text):
+    """Return a number without what separates its groups of three digits, and with a decimal point."""
+    if thousands is None:
         return text
-    return text.replace(thousands, "")
+    text = text.strip()
+    if _grouped(thousands).fullmatch(text):
+        text = re.sub(f"[{re.escape(_SEPARATORS[thousands])}]", "", text)
+    elif thousands in text:
+        raise ValueError(text)
+    return text.replace(",", ".") if thousands == "." else text
 
 
 def _remedy(text: str, thousands: str | None) -> str:
-    if thousands is None and _WITH_THOUSANDS.fullmatch(text):
-        return f"; write thousands: '{THOUSANDS}' beside the pattern, if the commas separate thousands"
+    if thousands is None and (separator := _separator(text)):
+        return f'; write thousands: "{separator}" beside the pattern, if that is apart groups of three digits'
     if thousands is not None and thousands in text:
-        return f"; thousands: '{thousands}' joins groups of three digits, as in 1,020,200"
+        example = thousands.join(("1", "020", "200"))
+        return f'; thousands: "{thousands}" joins groups of three digits, as in {example}'
     if _DECIMAL_COMMA.fullmatch(text):
         return "; commas are not read as decimal points: let the program print points, such as by LC_ALL: C"
     return ""

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.entries import is_number
+from orchestrator.readers.entries import SECONDS, is_number
 
 REPETITION = ("repetition", "rep")
 LONG = frozenset({"callpath", "metric", "value"})
 """Columns of long tables."""
 RESERVED = (*sorted(LONG), *REPETITION)
 
+_WITH_UNIT = re.compile(r"(.*\S)\s*(?:\[\s*(\S+)\s*\]|\(\s*(\S+)\s*\))")
 _POSITION = re.compile(r"\d+", re.ASCII)
 _MOST = 0.75  # of its different values, which a parameter has at one value of the others
 _ROW_NUMBERS = ""  # the name of their column, as pandas writes it
@@ -53,12 +54,14 @@ class Choice:
 class Layout:
     """Where what is: pairs of a name and the position of its column.
 
-    ``metrics`` is empty for a long table. ``columns`` are all that have a name.
+    ``metrics`` is empty for a long table. ``columns`` are all that have a name. ``seconds`` is the unit of
+    columns of times, by position, where the header names one.
     """
 
     parameters: tuple[tuple[str, int], ...]
     metrics: tuple[tuple[str, int], ...]
     columns: dict[str, int]
+    seconds: dict[int, float] = field(default_factory=dict)
 
 
 def is_header(fields: Sequence[str]) -> bool:
@@ -146,6 +149,7 @@ def layout(names: Sequence[str], where: str, choice: Choice) -> tuple[Layout, li
         For names that are missing or not unique, and for columns that are not there.
     """
     begin = 1 if list(names[:1]) == [_ROW_NUMBERS] else 0
+    names = _as_reserved(names, choice)
     columns = {name: index for index, name in enumerate(names) if index >= begin}
     if len(columns) != len(names) - begin or _ROW_NUMBERS in columns:
         raise ReadError(f"{where}: every column needs a name of its own; found {', '.join(map(repr, names))}")
@@ -156,7 +160,7 @@ def layout(names: Sequence[str], where: str, choice: Choice) -> tuple[Layout, li
     if "metric" in columns and not choice.responses:
         raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
     metrics = _chosen(choice.responses, "response", names, where)
-    notes = []
+    notes: list[str] = []
     if choice.parameters is None:
         end = columns.get("callpath", min((index for _, index in metrics), default=-1))
         if end < 0:
@@ -171,8 +175,32 @@ def layout(names: Sequence[str], where: str, choice: Choice) -> tuple[Layout, li
     metrics = metrics or _free(columns, parameters, lambda index: True)
     if not metrics:
         raise ReadError(f"{where}: no column of values; found {', '.join(columns)}")
+    timed = _times(names)
+    seconds = {index: timed[names[index]][1] for _, index in metrics if names[index] in timed}
+    metrics = tuple(
+        (timed[name][0] if name in timed and name == names[index] else name, index) for name, index in metrics
+    )
+    converted = [names[index] for index, unit in seconds.items() if unit != 1]
+    notes += [f"values of {', '.join(converted)} are in seconds from here on"] if converted else []
     _check_different(parameters, metrics, where)
-    return Layout(parameters, metrics, columns), notes
+    return Layout(parameters, metrics, columns, seconds), notes
+
+
+def _as_reserved(names: Sequence[str], choice: Choice) -> list[str]:
+    """Return names with ``Repetition``, ``Value``, ... in small letters, unless the user names them."""
+    said = {text.partition("=")[0].strip() for text in (*(choice.parameters or ()), *choice.responses)}
+    free = {low for name in names if name not in said and (low := name.lower()) in RESERVED} - set(names)
+    return [name.lower() if name.lower() in free and name not in said else name for name in names]
+
+
+def _times(names: Sequence[str]) -> dict[str, tuple[str, float]]:
+    """Return what columns such as ``time [ms]`` are called without their unit, and the unit in seconds."""
+    parted = {name: found for name in names if (found := _WITH_UNIT.fullmatch(name))}
+    return {
+        name: (found[1], SECONDS[unit])
+        for name, found in parted.items()
+        if (unit := found[2] or found[3]) in SECONDS
+    }
 
 
 def forgotten(chosen: Layout, rows: Sequence[Sequence[object]]) -> tuple[str, ...]:
@@ -221,7 +249,10 @@ def _check_different(
         raise ReadError(f"{where}: {twice} cannot be both a parameter and a response")
     called = [name for name, _ in metrics]
     if len(set(called)) != len(called):
-        raise ReadError(f"{where}: every response needs a name of its own, not {', '.join(called)}")
+        raise ReadError(
+            f"{where}: every response needs a name of its own, not {', '.join(called)}: choose one, or "
+            "rename it (--response COLUMN=NAME)"
+        )
 
 
 def _chosen(
@@ -241,6 +272,9 @@ def _found(text: str, names: Sequence[str]) -> tuple[str, int] | None:
     """Return the name and position of the column that a text names; None where there is none."""
     if text in names:
         return text, names.index(text)
+    without_unit = [name for name, (plain, _) in _times(names).items() if plain == text]
+    if len(without_unit) == 1:
+        return text, names.index(without_unit[0])
     column, equals, name = (part.strip() for part in text.partition("="))
     if equals and not name:
         return None

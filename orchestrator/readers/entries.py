@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ SECONDS = MappingProxyType(
     {
         **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
         **dict.fromkeys(("ms", "msec"), 1e-3),
-        **dict.fromkeys(("us", "usec"), 1e-6),
+        **dict.fromkeys(("us", "\u00b5s", "\u03bcs", "usec"), 1e-6),
         **dict.fromkeys(("ns", "nsec"), 1e-9),
     }
 )
@@ -28,6 +29,7 @@ SECONDS = MappingProxyType(
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
+_PLAIN_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+", re.ASCII)
 
 
@@ -56,9 +58,12 @@ def content_of(path: Path) -> bytes:
 
 
 def decoded(content: bytes, source: str) -> str:
-    """Return the text of UTF-8 bytes, with or without byte order mark, line ends made ``\\n``."""
+    """Return the text of UTF-8 bytes, with or without byte order mark, line ends made ``\\n``.
+
+    UTF-16 has such a mark: spreadsheets write it as "Unicode text".
+    """
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ReadError(f"{source}:{line}: not UTF-8 text (byte {content[error.start]:#04x})") from error
@@ -75,6 +80,20 @@ def comma_remedy(text: str) -> str:
     found = [text.replace(",", "")] if _THOUSANDS.fullmatch(text) else []
     found += [text.replace(".", "").replace(",", ".")] if _DECIMAL_COMMA.fullmatch(text) else []
     return f"write {', or '.join(found)}, as commas are not read in numbers" if found else ""
+
+
+def with_points(rows: Sequence[list[str]]) -> Sequence[list[str]] | None:
+    """Return rows whose decimal commas are points; None where commas may be something else, or are not there.
+
+    Commas are decimal where all numbers with a comma have one, none has a point, and one of them shows that
+    commas separate no thousands, as 0,5 does and 1,000 does not.
+    """
+    cells = {cell.strip() for row in rows for cell in row}
+    commas = {cell for cell in cells if comma_remedy(cell) or _PLAIN_COMMA.fullmatch(cell)}
+    points = any("." in cell and is_number(cell) for cell in cells)
+    if points or not all(map(_PLAIN_COMMA.fullmatch, commas)) or all(map(_THOUSANDS.fullmatch, commas)):
+        return None
+    return [[cell.replace(",", ".") if cell.strip() in commas else cell for cell in row] for row in rows]
 
 
 def number(text: str, where: str) -> int | float:

@@ -58,6 +58,7 @@ def load(
     ReadError
         Naming file and line. Where no format fits, the message lists the formats that were tried.
     """
+    _check_once(paths)
     paths = [_results(path) for path in paths]
     choice = Choice(parameters=parameters, responses=responses, names=names)
     folders = [path for path in paths if path.is_dir()]
@@ -69,6 +70,13 @@ def load(
     source = ", ".join(map(str, paths))
     known = _with_categories(_merged(parts, source), categorical, source)
     return known if metrics is None else of_metrics(known, metrics, source)
+
+
+def _check_once(paths: Sequence[Path]) -> None:
+    places = [path.resolve() for path in paths]
+    twice = next((path for path, place in zip(paths, places, strict=True) if places.count(place) > 1), None)
+    if twice is not None:
+        raise ReadError(f"{twice}: given twice, so every value would count as two repetitions; name it once")
 
 
 def _with_categories(known: Measurements, categorical: Collection[str], source: str) -> Measurements:

@@ -79,8 +79,8 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     """Return candidates for times in a text, at most `MOST`, the one of the whole run first.
 
     A number is a time if a unit follows it, or if the words before it say so, or the header of a table above
-    it. Of several in a line the first counts, and wall time behind CPU time. Where a label is repeated, its
-    values are added, unless they add up already: the time so far, after every step.
+    it. Several in a line need a label each, and wall time stands behind CPU time. Where a label is repeated,
+    its values are added, unless they add up already: the time so far, after every step.
 
     Parameters
     ----------
@@ -91,16 +91,19 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
         there is no larger one. Starting a program may take longer than the program.
     """
     found: dict[str, list[Candidate]] = {}
+    totals: dict[str, list[Candidate]] = {}
     tables: set[str] = set()
     column = None
     for line in text.splitlines():
-        candidate = _of(line)
-        if candidate is None and column is not None:
-            candidate = column.of(line)
-            tables.update([candidate.pattern] if candidate else [])
-        if candidate is not None:
-            found.setdefault(candidate.pattern, []).append(candidate)
-        column = _column(line, column, candidate is not None)
+        candidates = list(_of(line))
+        if not candidates and column is not None and (row := column.of(line)) is not None:
+            candidates = [row]
+            tables.add(row.pattern)
+        for candidate in candidates:
+            of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else found
+            of_all.setdefault(candidate.pattern, []).append(candidate)
+        column = _column(line, column, bool(candidates))
+    found |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     merged = []
     for pattern, items in found.items():
         item = _merged(items, elapsed)
@@ -155,21 +158,27 @@ def _column(line: str, above: _Column | None, is_time: bool) -> _Column | None:
     return None if index is None else _Column(index, len(fields) - 1, _unit(None, fields[index + 1]) or 1.0)
 
 
-def _of(line: str) -> Candidate | None:
+def _of(line: str) -> Iterator[Candidate]:
+    """Yield the times in a line: numbers with a label of their own."""
     if _SIMULATED.search(line):
-        return None
+        return
     end = 0
     matches = list(_VALUE.finditer(line))
     for match, following in zip_longest(matches, matches[1:]):
-        label, end = line[end : match.start()], match.end(_group(match))
+        label, end = line[end : match.start()], _end(match)
         unit = _unit(_unit_behind(match), label)
         if unit is None or not re.search(r"[A-Za-z]", label) or _OTHER.search(label):
             continue
         if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
             wall = _candidate(line, following, _UNITS.get(_unit_behind(following), unit))
-            return replace(wall, callpath=_words(line[: match.start()]))
-        return _candidate(line, match, unit)
-    return None
+            yield replace(wall, callpath=_words(line[: match.start()]))
+            return
+        yield _candidate(line, match, unit)
+
+
+def _end(match: re.Match[str]) -> int:
+    """Return where a number and its unit of time end; other words behind it belong to what follows."""
+    return match.end() if _unit_behind(match) in _UNITS else match.end(_group(match))
 
 
 def _group(match: re.Match[str]) -> int:
@@ -189,7 +198,7 @@ def _candidate(line: str, match: re.Match[str], unit: float) -> Candidate:
     seconds = printed_duration(number)
     if seconds is None:
         seconds = float(re.sub("[dD]", "e", number.replace(",", "")))
-    before = [other.end(_group(other)) for other in _VALUE.finditer(label)]
+    before = [_end(other) for other in _VALUE.finditer(label)]
     return Candidate(
         callpath=(_words(label[before[-1] :]) if before else "") or _words(label),
         pattern=f"^{_pattern(label)}({group})" + (re.escape(match[3]) if match[3] else _END),
@@ -264,6 +273,10 @@ def _of_table(item: Candidate, number: int, text: str) -> str:
 
 def _names_the_whole(item: Candidate) -> bool:
     return set(item.callpath.lower().split()) <= _WHOLE
+
+
+def _follows_a_number(item: Candidate) -> bool:
+    return r"\S+" in item.pattern.partition("(")[0]
 
 
 def _rank(item: Candidate, least: float) -> tuple[bool, float]:

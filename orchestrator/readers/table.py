@@ -30,6 +30,7 @@ from orchestrator.readers.entries import (
     is_number,
     number,
     of_metrics,
+    with_points,
 )
 from orchestrator.types import Measurements, Value
 from orchestrator.units import count
@@ -51,6 +52,7 @@ def read_csv(
 ) -> Measurements:
     """Read a CSV file; comma, semicolon or tabulator separate the fields.
 
+    Where commas do not, they may be those of decimal numbers: see `orchestrator.readers.entries.with_points`.
     Lines that start with ``#`` are skipped before the header, and after it where they do not have as
     many fields as the header. Where rows have one field more than the header and begin with row numbers, the
     header lacks the name of that column, which is left out with a note.
@@ -77,11 +79,30 @@ def read_csv(
     choice = Choice(parameters=parameters, responses=responses, names=names)
     found = list(_csv_rows(text, source))
     header, rows = _split(found, choice, source)
-    places, fields = [place for place, _ in rows], [row for _, row in rows]
+    places: Sequence[str] = [place for place, _ in rows]
+    fields: Sequence[list[str]] = [row for _, row in rows]
     where = found[0][0] if found else source
-    columns, assumed = fitting(header, fields, choice, places.__getitem__)
+    header, fields = _without_empty_ends(header, fields)
+    pointed = None if _delimiter(text) == "," else with_points(fields)
+    commas = [] if pointed is None else ["commas in numbers are taken for decimal points"]
+    columns, assumed = fitting(header, pointed or fields, choice, places.__getitem__)
     chosen, more = layout(columns, where, choice)
-    return _assembled(chosen, choice, zip(places, fields, strict=True), _from_text, source, (*assumed, *more))
+    notes = (*assumed, *commas, *more)
+    return _assembled(chosen, choice, zip(places, pointed or fields, strict=True), _from_text, source, notes)
+
+
+def _without_empty_ends(
+    header: Sequence[str], rows: Sequence[list[str]]
+) -> tuple[Sequence[str], Sequence[list[str]]]:
+    """Leave out last columns without a name and a value, which spreadsheets write."""
+    width = len(header)
+    while (
+        width > 1
+        and not header[width - 1]
+        and all(len(row) == len(header) and not row[width - 1].strip() for row in rows)
+    ):
+        width -= 1
+    return (header, rows) if width == len(header) else (header[:width], [row[:width] for row in rows])
 
 
 def _split(
@@ -240,6 +261,7 @@ def _entries(
         metric = str(row[columns["metric"]]) if "metric" in columns else DEFAULT_METRIC
         for name, index in chosen.metrics or (("value", columns["value"]),):
             cell = row[index]
+            unit = chosen.seconds.get(index, 1.0)
             value = _finite_number(cell)
             if value is None and chosen.metrics and _is_empty(cell):
                 empty.setdefault(name, []).append(where)
@@ -254,7 +276,7 @@ def _entries(
                 callpath=callpath,
                 metric=name if chosen.metrics else metric,
                 point=point,
-                values=(value,),
+                values=(value * unit,),
             )
 
 

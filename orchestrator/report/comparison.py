@@ -54,6 +54,8 @@ class Question:
         Stated laws as terms, by call path.
     callpaths
         The shown ones; None for all.
+    names
+        What A and B are called.
     """
 
     points: Sequence[Point] = ()
@@ -61,6 +63,7 @@ class Question:
     conditions: Sequence[Condition] = ()
     theories: Mapping[str, Sequence[Term]] = field(default_factory=dict)
     callpaths: Collection[str] | None = None
+    names: tuple[str, str] = ("A", "B")
 
 
 def document(
@@ -84,7 +87,7 @@ def document(
     work = {key: item for metric in metrics for key, item in works(both, metric).items()}
     shares = discoveries(everything)
     alarms = {row.key: share for row, share in zip(everything, shares, strict=True)}
-    unknown = _not_compared(both, rows, metrics, question.callpaths)
+    unknown = _not_compared(both, rows, metrics, question)
     described = []
     for row in rows:
         where = _points(row, points, both.first, bool(question.points))
@@ -97,6 +100,7 @@ def document(
     factor = common_factor(rows)
     return {
         "schema": SCHEMA,
+        "names": dict(zip("ab", question.names, strict=True)),
         "points": [point.as_dict() for point in points],
         "level": LEVEL,
         "rows": described,
@@ -104,7 +108,10 @@ def document(
         "only_in_b": [{"callpath": path, "metric": metric} for path, metric in both.only_second],
         "renamed": dict(both.renamed),
         "not_compared": not_compared,
-        "conditions": [_verdict(condition, described, not_compared) for condition in question.conditions],
+        "conditions": [
+            _verdict(condition, described, not_compared, question.names[1])
+            for condition in question.conditions
+        ],
         "notes": [] if factor is None else [_alike(factor)],
     }
 
@@ -115,16 +122,16 @@ def passes(found: Mapping[str, Any]) -> bool:
 
 
 def _not_compared(
-    both: Aligned, rows: Sequence[Compared], metrics: Sequence[str], callpaths: Collection[str] | None
+    both: Aligned, rows: Sequence[Compared], metrics: Sequence[str], question: Question
 ) -> dict[Key, str]:
     """Return of what nothing can be said although it was measured in both, with the reason.
 
     What is zero in both, or hardly more in one of them, is as good as equal.
     """
-    sides = both.first, both.second
+    sides, wanted = (both.first, both.second), question.callpaths
     first, second = ({(item.callpath, item.metric): item for item in side.items} for side in sides)
     there = {row.key[:2] for row in rows}
-    asked = [key for key in first if key[1] in metrics and (callpaths is None or key[0] in callpaths)]
+    asked = [key for key in first if key[1] in metrics and (wanted is None or key[0] in wanted)]
     keys = [row.key for row in rows if row.ratio is None]
     keys += [(*key, ()) for key in asked if key in second and key not in there]
     peaks = [_peaks(side) for side in sides]
@@ -135,7 +142,7 @@ def _not_compared(
         if min(shares) > 0:
             found[key] = "no common points, and no models of both"
         elif max(shares) > RELEVANT_SHARE:
-            found[key] = f"every value of {'A' if shares[0] == 0 else 'B'} is zero, negative or missing"
+            found[key] = f"every value of {question.names[shares[0] > 0]} is zero, negative or missing"
     return found
 
 
@@ -312,14 +319,17 @@ def _theory(row: Compared, theory: Sequence[Term]) -> list[dict[str, Any]]:
 
 
 def _verdict(
-    condition: Condition, rows: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str, Any]]
+    condition: Condition,
+    rows: Sequence[Mapping[str, Any]],
+    unknown: Sequence[Mapping[str, Any]],
+    second: str,
 ) -> dict[str, Any]:
-    """Return where a condition holds, and where it applies but cannot be checked."""
+    """Return where a condition holds, and where it applies but cannot be checked; ``second``: B's name."""
     checked = [(row, item) for row in rows for item in row["checks"] if item["condition"] == condition.text]
     if condition.subject == "theory":
         there = [row["callpath"] for row, _ in checked]
         left = [
-            f"{label_of(row)} (the model of B is no formula)"
+            f"{label_of(row)} (the model of {second} is no formula)"
             for row in rows
             if row["theory"] is not None and row["callpath"] not in there
         ]

@@ -16,14 +16,17 @@ from orchestrator.report.wording import last_event
 from orchestrator.types import Point
 from orchestrator.units import count
 
+Names = Mapping[str, str]
+"""What A and B are called, by ``a`` and ``b``."""
+_NAMES = {"a": "A", "b": "B"}
 _DASH = "-"
 _LIKELY = 0.5  # probability below which a change of growth is not told as one
 _LONG = 60  # characters of a fact that is not worth showing where both agree
 
 
-def facts_table(facts: Sequence[Mapping[str, Any]]) -> Table:
-    """Return where A and B come from; what differs is marked."""
-    table = _table("where they come from", ("", "A", "B", "differs"))
+def facts_table(facts: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Table:
+    """Return where A and B come from; what differs is marked. ``names``: what they are called."""
+    table = _table("where they come from", ("", names["a"], names["b"], "differs"))
     rehearsals = {side for side in "ab" if any(map(partial(_is_rehearsal, side), facts))}
     for item in facts:
         if item["same"] and len(item["a"]) > _LONG:
@@ -43,9 +46,10 @@ def _fact(label: str, text: str | None, rehearsed: bool) -> str:
     return last_event(text, True) if text and rehearsed and label in INSTANTS else text or _DASH
 
 
-def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any]) -> Table:
+def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], names: Names = _NAMES) -> Table:
     """Return ratios, the most probable changes first."""
-    table = _table(f"B / A at {Point.of(where)}", ("call path", "metric", "B / A", "90 % interval"))
+    ratio = ratio_of(names)
+    table = _table(f"{ratio} at {Point.of(where)}", ("call path", "metric", ratio, "90 % interval"))
     for heading in ("changed", "false alarms"):
         table.add_column(heading, justify="right")
     table.add_column("what changed", overflow="fold")
@@ -75,21 +79,22 @@ def further_points(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{label(row)} {row['metric']} at {place}: {_number(item['ratio'])} {_interval(item)}"
 
 
-def growth_table(rows: Sequence[Mapping[str, Any]]) -> Table | None:
+def growth_table(rows: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Table | None:
     """Return how both grow where their models are formulas; None where none are."""
-    table = _table("expressions", ("call path", "metric", "A", "B", "growth"))
+    table = _table("expressions", ("call path", "metric", names["a"], names["b"], "growth"))
     for row in named(rows):
         a, b = row["expression"]["a"], row["expression"]["b"]
         if a is None or b is None:
             continue
-        table.add_row(*map(Text, (label(row), row["metric"], a, b, "; ".join(_growths(row)))))
+        table.add_row(*map(Text, (label(row), row["metric"], a, b, "; ".join(_growths(row, names)))))
     return table if table.row_count else None
 
 
-def work_table(rows: Sequence[Mapping[str, Any]]) -> Table | None:
+def work_table(rows: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Table | None:
     """Return whether work or its speed changed; None where nothing was counted in both."""
-    table = _table("work and its speed", ("call path", "count", "counts B / A", "changed"))
-    for heading in ("time per count B / A", "changed"):
+    ratio = ratio_of(names)
+    table = _table("work and its speed", ("call path", "count", f"counts {ratio}", "changed"))
+    for heading in (f"time per count {ratio}", "changed"):
         table.add_column(heading)
     for row in named(rows):
         if (work := row["work"]) is None:
@@ -103,12 +108,12 @@ def work_table(rows: Sequence[Mapping[str, Any]]) -> Table | None:
     return table if table.row_count else None
 
 
-def theory_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def theory_lines(rows: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Iterator[str]:
     """Yield how far models are from stated laws."""
     for row in named(rows):
         for item in row["theory"] or ():
             sides = [
-                f"{side.upper()} {_exponents(known)} (deviation {known['deviation']:.3g}"
+                f"{names[side]} {_exponents(known)} (deviation {known['deviation']:.3g}"
                 f"{', grows faster' if known['faster'] else ''})"
                 for side in ("a", "b")
                 if (known := item[side]) is not None
@@ -129,6 +134,11 @@ def verdict_lines(conditions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"passed: {item['condition']} holds for none of {count(item['checked'], 'call path')}"
 
 
+def ratio_of(names: Names) -> str:
+    """Return what the ratio is called: ``B / A``."""
+    return f"{names['b']} / {names['a']}"
+
+
 def percent(share: float | None) -> str:
     """Return a probability in percent, never rounded to certainty."""
     if share is None:
@@ -138,20 +148,23 @@ def percent(share: float | None) -> str:
     return "< 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
 
 
-def _growths(row: Mapping[str, Any]) -> Iterator[str]:
+def _growths(row: Mapping[str, Any], names: Names) -> Iterator[str]:
+    """Yield how growth differs in every parameter: as pairs say, where there are any, else by the forms."""
     for item in row["growth"]:
-        sure = item.get("probability")
-        if item["faster"] is None:
+        sure, faster = item.get("probability"), item["faster"]
+        if faster is None:
             yield f"{item['parameter']}: alike"
             continue
         if sure is not None and sure < _LIKELY:
             unseen = f"no change of growth to be seen (probability {percent(sure)})"
             yield f"{item['parameter']}: {unseen}; the forms differ by chance"
             continue
-        text = (
-            f"{item['parameter']}: {item['faster'].upper()} grows faster, "
-            f"{_exponents(item['a'])} -> {_exponents(item['b'])}"
-        )
+        shown = f"{_exponents(item['a'])} -> {_exponents(item['b'])}"
+        if sure is not None and (item["high"] < 0 if faster == "b" else item["low"] > 0):
+            # Forms of few points differ by chance; the ratio at common points does not.
+            faster = "a" if faster == "b" else "b"
+            shown = f"{ratio_of(names)} grows by ^{item['exponent']:.2g} {_interval(item)}, unlike the forms"
+        text = f"{item['parameter']}: {names[faster]} grows faster, {shown}"
         yield text if sure is None else f"{text} (probability that growth changed: {percent(sure)})"
 
 

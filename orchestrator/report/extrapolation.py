@@ -10,7 +10,9 @@ from orchestrator.units import plain
 FAR = 2.0  # times the measured range: from there on it is said
 
 
-def announcements(point: Point, values: Mapping[str, Iterable[Value]], what: str = "") -> list[str]:
+def announcements(
+    point: Point, values: Mapping[str, Iterable[Value]], what: str = "", where: str = "the evaluation point"
+) -> list[str]:
     """Return a sentence for every parameter in which a point lies far beyond some values.
 
     Parameters
@@ -22,6 +24,8 @@ def announcements(point: Point, values: Mapping[str, Iterable[Value]], what: str
         as categories, never count.
     what
         An adjective for these values, such as ``measured``.
+    where
+        What the point is called.
     """
     found = []
     for name, value in point.items:
@@ -37,15 +41,15 @@ def announcements(point: Point, values: Mapping[str, Iterable[Value]], what: str
                 kind = " ".join(filter(None, ("largest" if above else "smallest", what, "value")))
                 share = f"{plain(factor)} times" if above else f"1/{plain(factor)} of"
                 found.append(
-                    f"the evaluation point has {name}={value:g}, {share} the {kind} {end:g}: no run "
+                    f"{where} has {name}={value:g}, {share} the {kind} {end:g}: no run "
                     "shows whether the models hold so far beyond"
                 )
     return found
 
 
-def of_measured(point: Point | None, known: Measurements) -> list[str]:
+def of_measured(point: Point | None, known: Measurements, where: str = "the evaluation point") -> list[str]:
     """Return the same for what was measured; nothing before anything is, or without an evaluation point."""
     if point is None or not known.points:
         return []
     values = {name: {item[name] for item in known.points} for name in known.parameters}
-    return announcements(point, values, "measured")
+    return announcements(point, values, "measured", where)

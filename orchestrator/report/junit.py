@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from orchestrator.report.comparison import label_of
-from orchestrator.report.comparison_text import percent
+from orchestrator.report.comparison_text import percent, ratio_of
 
 
 def junit(found: Mapping[str, Any], name: str) -> str:
@@ -22,7 +22,7 @@ def junit(found: Mapping[str, Any], name: str) -> str:
     name
         Of the suite.
     """
-    rows = found["rows"]
+    rows, ratio = found["rows"], ratio_of(found["names"])
     failed = [row for row in rows if any(item["failed"] for item in row["checks"])]
     unknown = {label_of(item): item["reason"] for item in found["not_compared"]}
     skipped = [row for row in rows if row["ratio"] is None and label_of(row) not in unknown]
@@ -42,12 +42,12 @@ def junit(found: Mapping[str, Any], name: str) -> str:
                 sure = "" if probability is None else f" (probability {percent(probability)})"
                 message = f"{item['condition']}{sure}"
                 failure = ElementTree.SubElement(case, "failure", {"message": message, "type": "comparison"})
-                failure.text = _details(row)
+                failure.text = _details(row, ratio)
         if reason := unknown.pop(label_of(row), ""):
             ElementTree.SubElement(case, "error", {"message": reason, "type": "comparison"})
         elif row["ratio"] is None:
             ElementTree.SubElement(case, "skipped", {"message": row["sentence"]})
-        ElementTree.SubElement(case, "system-out").text = _details(row)
+        ElementTree.SubElement(case, "system-out").text = _details(row, ratio)
     for label, reason in unknown.items():
         case = ElementTree.SubElement(suite, "testcase", {"classname": name, "name": label})
         ElementTree.SubElement(case, "error", {"message": reason, "type": "comparison"})
@@ -59,8 +59,8 @@ def junit(found: Mapping[str, Any], name: str) -> str:
     )
 
 
-def _details(row: Mapping[str, Any]) -> str:
+def _details(row: Mapping[str, Any], ratio: str) -> str:
     if row["ratio"] is None:
         return str(row["sentence"])
     interval = "" if row["low"] is None or row["high"] is None else f" [{row['low']:.4g}, {row['high']:.4g}]"
-    return f"B / A = {row['ratio']:.4g}{interval}: {row['sentence']}"
+    return f"{ratio} = {row['ratio']:.4g}{interval}: {row['sentence']}"

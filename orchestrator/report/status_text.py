@@ -407,17 +407,22 @@ def _figure(value: float | None, form: str = "{:.4g}") -> str:
 
 
 def console(highlight: bool = True) -> Console:
-    """Return where tables are printed: in files and pipes wide enough not to fold models."""
-    found = Console(emoji=False, highlight=highlight)
+    """Return where tables are printed: in files and pipes wide enough not to fold models.
+
+    Brackets are no markup there: names of columns, call paths and files have them.
+    """
+    found = Console(emoji=False, markup=False, highlight=highlight)
     if found.is_terminal or "COLUMNS" in os.environ:
         return found
-    return Console(width=_WIDTH, emoji=False, highlight=highlight)
+    return Console(width=_WIDTH, emoji=False, markup=False, highlight=highlight)
 
 
 def plain_text(status: Mapping[str, Any], directory: Path | None = None) -> str:
     """Return the document as text without colours."""
     stream = io.StringIO()
-    Console(file=stream, width=_WIDTH, color_system=None).print(render(status, directory))
+    Console(file=stream, width=_WIDTH, color_system=None, emoji=False, markup=False).print(
+        render(status, directory)
+    )
     return stream.getvalue().rstrip()
 
 

@@ -191,6 +191,10 @@ def test_a_campaign_measures_two_executables(tmp_path: Path) -> None:
     facts = {item["label"]: item for item in found["facts"]}
     assert (facts["variant"]["a"], facts["variant"]["b"]) == ("linear", "square")
     assert facts["executable"]["b"].endswith("square.sh")
+    assert found["names"] == {"a": "linear", "b": "square"}
+    shown = run("compare", tmp_path / "d", "--metric", "time", "--modeler", "pmnf").out
+    assert "square / linear at P(n=8)" in shown
+    assert "B / A" not in shown
 
 
 def write_categories(path: Path, seed: int, factor: float, beside: int = 0) -> Path:

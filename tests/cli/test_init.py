@@ -11,7 +11,7 @@ import pytest
 from orchestrator import registry
 from orchestrator.campaign import loader
 from orchestrator.cli.main import main
-from orchestrator.doctor import slurm
+from orchestrator.doctor import initial, slurm
 from orchestrator.executors.slurm import partitions
 from orchestrator.launch.script import data_directory
 from tests.cli.running import run
@@ -108,6 +108,19 @@ def test_ranks_come_from_the_launcher_of_the_command() -> None:
     chosen = loader.load(Path("prog-scaling.yaml"))
     assert chosen.program is not None and chosen.program.ranks == "p"
     assert chosen.application_spec.ranks({"p": 2, "n": 1}) == 2
+
+
+def test_a_point_beyond_this_machine_says_that_it_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`validate: true` is refused there: a draft that is completed so needs to say why."""
+    monkeypatch.setattr(initial, "_machine", lambda wanted: (2, "local"))
+    program("prog", "#!/bin/sh\necho 'time: 1 s'\n")
+    command = ("init", "--command", "mpirun -np {p} ./prog {n}", "--values", "p=1,2", "--values", "n=1,2,4")
+    assert run(*command, "--executor", "local", "--no-try").code == 0
+    beyond = "evaluation_point: {p: 3, n: 8}    # where the models must hold: not to be measured on 2 cores"
+    assert beyond in Path("prog-scaling.yaml").read_text()
+    given = ("--evaluation-point", "p=2", "--name", "held")
+    assert run(*command, "--executor", "local", "--no-try", *given).code == 0
+    assert "not to be measured" not in Path("held.yaml").read_text()
 
 
 def test_an_application_is_copied_and_has_values_to_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:

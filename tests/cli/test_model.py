@@ -93,6 +93,23 @@ def test_text_for_humans_shows_expression_and_predictions(write: Callable[[Path]
     assert "32.5" in result.out
 
 
+@pytest.mark.parametrize("unit", ["[cells]", "[/node]", "[bold]"])
+def test_brackets_in_names_are_shown(unit: str) -> None:
+    rows = "".join(f"{n},{seconds(n)}\n" for n in SIZES)
+    Path("measured.csv").write_text(f"n {unit},time\n{rows}")
+    result = run("model", "measured.csv", "--response", "time", "--predict", f"n {unit}=1024")
+    assert (result.code, f"P(n {unit}=1024)" in result.out) == (0, True)
+    compared = run("compare", "measured.csv", "measured.csv", "--response", "time", "--modeler", "none")
+    assert (compared.code, f"P(n {unit}=64)" in compared.out) == (0, True)
+
+
+def test_a_prediction_far_beyond_the_measurements_says_so() -> None:
+    near, far, below = (run("model", *csv(Path.cwd()), "--predict", f"n={n}") for n in (128, 1280, 1))
+    assert "so far beyond" not in near.out
+    assert "note: P(n=1280) has n=1280, 20 times the largest measured value 64: no run shows" in far.out
+    assert "note: P(n=1) has n=1, 1/4 of the smallest measured value 4: no run shows" in below.out
+
+
 @pytest.mark.parametrize("kind", ["", "model: {name: pmnf, members: 5}\n", "model: {name: cpr}\n"])
 def test_a_campaign_directory_gives_the_models_of_its_status(kind: str) -> None:
     write_campaign(Path.cwd(), SIMULATED + kind, None)

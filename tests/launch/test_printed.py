@@ -91,14 +91,50 @@ def test_thousands_are_joined_where_that_is_asked(text: str, value: float) -> No
     assert read(r"rate: (\S+)", f"rate: {text}\n", ",") == value
 
 
+@pytest.mark.parametrize(
+    ("thousands", "text", "value"),
+    [
+        (".", "1.097.991", 1097991),
+        (".", "12.345,5", 12345.5),
+        (".", "12,5", 12.5),
+        ("'", "1'097'991.5", 1097991.5),
+        ("'", "1\u2019097", 1097),
+        (" ", "1 097 991 ", 1097991),
+        (" ", "1\u202f097", 1097),
+        ("_", "1_097_991", 1097991),
+    ],
+)
+def test_thousands_as_other_locales_print_them(thousands: str, text: str, value: float) -> None:
+    assert read(r"rate: (.+)", f"rate: {text}\n", thousands) == value
+
+
+@pytest.mark.parametrize(
+    ("thousands", "text"), [(".", "1.5"), (".", "1.0200"), ("'", "1'02"), (" ", "1 02"), ("_", "1_02")]
+)
+def test_separators_elsewhere_are_errors(thousands: str, text: str) -> None:
+    with pytest.raises(ValueError, match=f'is not a number; thousands: "{thousands}" joins groups'):
+        read(r"rate: (.+)", f"rate: {text}\n", thousands)
+
+
+@pytest.mark.parametrize(
+    ("thousands", "text", "whole"),
+    [(None, "1'020'200", "1'020'200"), (" ", "1 020 200", "1 020 200"), ("_", "1_020", "1_020")],
+)
+def test_a_group_of_digits_is_part_of_a_number(thousands: str | None, text: str, whole: str) -> None:
+    with pytest.raises(ValueError, match=f"is only a part of {re.escape(repr(whole))}"):
+        read(r"rate: (\d+)", f"rate: {text}\n", thousands)
+
+
 @pytest.mark.parametrize("text", ["12,34", "1,0200", "0,123", "1,,000", "1,020,", ",020", "1.5,000"])
 def test_a_comma_elsewhere_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a number; thousands: ',' joins groups of three digits"):
+    with pytest.raises(ValueError, match=r'is not a number; thousands: "," joins groups of three digits'):
         read(r"rate: (\S+)", f"rate: {text}\n", ",")
 
 
 def test_without_the_option_commas_are_errors_with_a_remedy() -> None:
-    with pytest.raises(ValueError, match=r"'1,097,991', matched by .*is not a number; write thousands: ','"):
+    with pytest.raises(
+        ValueError, match=r"'1,097,991', matched by .*is not a number; write thousands: \",\""
+    ):
         read(r"rate: (\S+)", "rate: 1,097,991\n")
     with pytest.raises(ValueError, match=r"'0,5', matched by .*is not a number; .* LC_ALL: C"):
         read(r"time: (\S+)", "time: 0,5\n")
@@ -122,7 +158,7 @@ def test_a_campaign_states_how_thousands_are_separated() -> None:
     [sample] = application.output({"stdout": "Lookups/s: 1,020,200\n"})
     assert sample.value == 1020200
     with pytest.raises(CampaignError, match=r"thousands"):
-        loader.loads(CAMPAIGN.replace('thousands: ","', 'thousands: "."'))
+        loader.loads(CAMPAIGN.replace('thousands: ","', 'thousands: ";"'))
 
 
 @pytest.mark.parametrize(

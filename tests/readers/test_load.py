@@ -46,6 +46,20 @@ def test_every_format_is_recognised_by_its_content(
     assert load([path]) == EXPECTED
 
 
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_utf_16_is_read(tmp_path: Path, spelling: str) -> None:
+    path = tmp_path / "measurements"
+    path.write_bytes(SPELLINGS[spelling].encode("utf-16"))
+    assert load([path]) == EXPECTED
+
+
+def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(CSV)
+    with pytest.raises(ReadError, match=r"a\.csv: given twice"):
+        load([path, tmp_path / "." / ".." / tmp_path.name / "a.csv"])
+
+
 def test_a_single_json_line_is_recognised(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text(LINES.split("\n")[0])

@@ -60,7 +60,7 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
     ],
 )
 def test_times_are_found_with_their_unit(line: str, value: float) -> None:
-    assert read(f"hello\n{line}\nbye\n") == {"main": pytest.approx(value)}
+    assert read(f"hello\n{line}\nbye\n")["main"] == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_another_run_in_which_a_number_is_longer_is_read_or_refused_but_never_cu
     other = "total time: 1.25e-05 s\nsolve time: 1.25e-05 s\n"
     assert read("total time: 3 s\nsolve time: 3 s\n", other) == {"main": 1.25e-5, "main->solve": 1.25e-5}
     for one in ("total time: 999 ms", "total time: 999ms", "total time: 999, all"):
-        with pytest.raises(ValueError, match=r"'1,020'.* thousands: ','"):
+        with pytest.raises(ValueError, match=r"'1,020'.* thousands: \",\""):
             read(one, one.replace("999", "1,020"))
 
 
@@ -110,6 +110,19 @@ def test_time_that_is_called_the_time_so_far_is_not_added() -> None:
     text = 3 * "total cpu time spent up to now is        0.1 secs\n"
     [found] = times(text, 0.5)
     assert (found.aggregate, found.value) == ("last", 0.1)
+
+
+def test_several_times_in_a_line_are_found() -> None:
+    text = "hello\ntotal time: 4.5 s, solve time: 3.25s, output 250 ms (1.5 of 2 GB)\nbye\n"
+    assert read(text) == {"main": 4.5, "main->solve": 3.25, "main->output": 0.25}
+    other = "total time: 14.5 s, solve time: 13.25s, output 1250 ms (2.5 of 12 GB)\n"
+    assert read(text, other) == {"main": 14.5, "main->solve": 13.25, "main->output": 1.25}
+
+
+def test_a_total_behind_a_part_is_that_of_the_run_unless_every_part_has_one() -> None:
+    assert read("solve: 3.25 s, total: 4.5 s\n") == {"main": 4.5, "main->solve": 3.25}
+    text = "setup: 1 s, total: 1 s\nsolve: 3.25 s, total: 4.25 s\n"
+    assert read(text) == {"main": 3.25, "main->setup": 1.0}
 
 
 def test_a_draft_says_how_thousands_are_separated() -> None:

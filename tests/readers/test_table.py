@@ -44,6 +44,48 @@ def test_in_a_wide_table_the_call_path_parts_parameters_from_metrics() -> None:
     )
 
 
+def test_tables_as_spreadsheets_write_them() -> None:
+    """Decimal commas beside semicolons, empty columns at the end, headings with capitals and units."""
+    text = "p;Repetition;Callpath;time [ms];;\n1,5;1;f(a, b);1500,5;;\n1,5;2;f(a, b);1000;;\n"
+    got = read(text)
+    assert got.items == (Measurement("f(a, b)", "time", {Point.of(p=1.5): (1.5005, 1.0)}),)
+    assert got.notes == (
+        "in.csv: commas in numbers are taken for decimal points",
+        "in.csv: values of time [ms] are in seconds from here on",
+    )
+
+
+@pytest.mark.parametrize(
+    ("response", "name", "value"),
+    [
+        ("solve", "solve", 2.5e-6),
+        ("solve (us)", "solve", 2.5e-6),
+        ("solve (us)=x", "x", 2.5e-6),
+        ("1", "solve", 2.5e-6),
+        ("rate [1/s]", "rate [1/s]", 3.0),
+        ("level (max)", "level (max)", 4.0),
+        ("io [s]", "io", 5.0),
+    ],
+)
+def test_times_are_in_seconds_whatever_their_heading_says(response: str, name: str, value: float) -> None:
+    got = read_csv("p,solve (us),rate [1/s],level (max),io [s]\n1,2.5,3,4,5\n", "in.csv", ["p"], [response])
+    [item] = got.items
+    assert item.metric == name
+    assert item.values[Point.of(p=1)] == pytest.approx((value,))
+
+
+def test_a_parameter_may_be_called_like_a_repetition_if_the_user_says_so() -> None:
+    assert read("Rep,time\n1,2\n", ["Rep"]).parameters == ("Rep",)
+
+
+def test_two_units_of_one_time_need_two_names() -> None:
+    text = "p,time [ms],time [s]\n1,2,3\n"
+    with pytest.raises(ReadError, match=r"a name of its own, not time, time: .*--response COLUMN=NAME"):
+        read(text, ["p"])
+    got = read_csv(text, "in.csv", ["p"], ["time [ms]=a", "time [s]"])
+    assert [(item.metric, *item.values.values()) for item in got.items] == [("a", (0.002,)), ("time", (3.0,))]
+
+
 def test_named_parameters_settle_which_columns_are_metrics() -> None:
     got = read("time,p,s\n1.5,1,10\n", ["p", "s"])
     assert got == Measurements(("p", "s"), (Measurement("<root>", "time", {A: (1.5,)}),))
@@ -96,7 +138,8 @@ def test_categories_are_texts() -> None:
             "p,callpath,time\n1,a,2\n2,a,nan\n",
             r"in\.csv:3: time: 'nan' .* leave the cell empty, or give --response",
         ),
-        ("p;value\n1;0,1\n", r"in\.csv:2: value: '0,1' is not a number; write 0\.1, as commas are not read"),
+        ("p;value\n1;0,1\n2;0.2\n", r"in\.csv:2: value: '0,1' is not a number; write 0\.1, as commas"),
+        ("p;value\n1;1,000\n", r"in\.csv:2: value: '1,000' is not a number; write 1000, or 1\.000"),
         (
             'p,value\n1,"1,000"\n',
             r"in\.csv:2: value: '1,000' is not a number; write 1000, or 1\.000, as commas",

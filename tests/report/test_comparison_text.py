@@ -21,6 +21,9 @@ def row(**changes: Any) -> dict[str, Any]:
         "a": {"exponent": 1.0, "log_exponent": 0.0},
         "b": {"exponent": 2 / 3, "log_exponent": 1.0},
         "probability": 0.97,
+        "exponent": -0.2,
+        "low": -0.3,
+        "high": -0.1,
     }
     return {
         "callpath": "main",
@@ -36,6 +39,16 @@ def test_an_improbable_change_of_growth_is_not_told_as_one(probability: float, t
     table = growth_table([row(probability=probability)])
     assert table is not None
     assert [str(cell) for cell in table.columns[-1].cells] == [text]
+
+
+def test_a_change_of_growth_is_that_of_the_measurements() -> None:
+    """Not of two forms that say the opposite, as they differ by chance."""
+    table = growth_table([row(exponent=0.1, low=0.08, high=0.12)])
+    assert table is not None
+    assert [str(cell) for cell in table.columns[-1].cells] == [
+        "p: B grows faster, B / A grows by ^0.1 [0.08, 0.12], unlike the forms "
+        "(probability that growth changed: 97.0 %)"
+    ]
 
 
 def test_instants_of_rehearsals_are_times_since_their_start() -> None:
@@ -59,5 +72,5 @@ def test_junit_words_certainty_as_the_text_does() -> None:
         "sentence": "It is slower.",
         "checks": [check],
     }
-    text = junit({"rows": [known], "not_compared": []}, "name")
+    text = junit({"names": {"a": "A", "b": "B"}, "rows": [known], "not_compared": []}, "name")
     assert "change with 95 % (probability &gt; 99.9 %)" in text
