@@ -38,10 +38,11 @@ class Formulas(Protocol):
         """How many powers and logarithms each has, shape (formulas,)."""
         ...
 
-    def log_prior(self, points: Floats) -> Floats:
+    def log_prior(self, points: Floats, shares: Floats) -> Floats:
         """Return how much more probable their exponents are than others, natural logarithm, (formulas,).
 
-        Before anything is known but where it was measured, shape (points, parameters).
+        Of measured values nothing is known but where these are, shape (points, parameters), and the shares
+        that terms have there, shape (formulas, coefficients, points).
         """
         ...
 
@@ -111,7 +112,7 @@ class Columns:
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
         price = (
             sizes
-            + formulas.log_prior(design.points)
+            + formulas.log_prior(design.points, slopes * formulas.coefficients[..., None])
             + log_price(formulas.factors, len(design.points), design.points.shape[1], formulas.learned)
         )
         return cls.around(design, log_value - value, slopes * scale[:, :, None], scale, price)
