@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.models import data, factored
 from orchestrator.models.base import Floats, Integers, Model, Modeler
@@ -40,12 +39,10 @@ _STEEPEST, _STEEP = 3.0, 5.0
 # The same for every e-fold by which a term grows by more than this from the second largest to the largest
 # measured value of a parameter: only that value supports it. Chosen by hand; not derived.
 _LAST_STEP, _STEP_PRICE = 12.0, 3.0
-# The same for every one by which a term grows faster than a parameter if it shows at two of its values at
-# most: with that one ratio any steepness fits. A term shows where it is at least this share of the value.
-# Chosen by hand; not derived.
-_STEEP_RATIO, _SHOWS = 12.0, 0.02
-# Least value at which the slope of a logarithm is taken.
-_SLOPES_FROM = 1.5
+# The same for every one by which a term grows faster than a parameter that tells of it at two values only,
+# because another factor of the term is zero at the others: with one ratio any steepness fits. Chosen by hand;
+# not derived. And the least value at which the slope of a logarithm is taken.
+_STEEP_RATIO, _SLOPES_FROM = 12.0, 1.5
 # Natural logarithm of how much more probable a constant, and a constant and one of these, as exponents of a
 # parameter and of its logarithm, are where there is one: latency and bandwidth, serial and parallel parts.
 _COMMON, _MORE = ((-1, 0), (1, 0), (2, 0), (3, 0), (0, 1)), 2.0
@@ -238,24 +235,22 @@ def _last_step(exponents: Floats, points: Floats) -> Floats:
     return np.asarray((exponents * steps).sum(axis=-1), np.float64)
 
 
-def _from_two_values(exponents: Floats, points: Floats, shows: NDArray[np.bool_]) -> Floats:
-    """Return how much steeper than proportional terms are that show at two values or one: (formulas,).
+def _from_one_ratio(exponents: Floats, points: Floats) -> Floats:
+    """Return how much steeper than proportional terms are of which one ratio tells, shape (formulas,).
 
-    Parameters
-    ----------
-    exponents, points
-        As in `_last_step`.
-    shows
-        At which points every term shows, shape (formulas, terms, points).
+    A term with ``log2(p)`` is zero along the line of another parameter n on which p is 1. What it does with n
+    is known at other points only, and if these have two values of n, by one ratio. `exponents` and `points`
+    are as in `_last_step`.
     """
+    zero = (exponents[:, :, None, :, 1] > 0) & (points == 1)  # (formulas, terms, points, parameters)
     result = np.zeros(len(exponents))
     for k, column in enumerate(points.T):
+        shows = ~np.delete(zero, k, axis=-1).any(axis=-1)
         values, place = np.unique(column, return_inverse=True)
         at = np.stack([shows[..., place == v].any(axis=-1) for v in range(len(values))], axis=-1)
         last = values[len(values) - 1 - at[..., ::-1].argmax(axis=-1)]
-        # The slope of a power and a logarithm at the largest of these values; at 1 it would be infinite.
         slope = exponents[..., k, 0] + exponents[..., k, 1] / np.log(np.maximum(last, _SLOPES_FROM))
-        few = (at.sum(axis=-1) <= 2) & at.any(axis=-1)
+        few = (at.sum(axis=-1) <= 2) & ~at.all(axis=-1)
         result += (np.maximum(slope - 1, 0) * few).sum(axis=1)
     return result
 
@@ -283,21 +278,16 @@ class NormalForms:
         used = (self.posterior.coefficients[:, 1:] != 0)[:, :, None, None]
         return np.asarray(((self.posterior.exponents != 0) & used).sum(axis=(1, 2, 3)), np.intp)
 
-    def log_prior(self, points: Floats, shares: Floats) -> Floats:
+    def log_prior(self, points: Floats) -> Floats:
         """Return how much more probable their exponents are than others, natural logarithm, (formulas,).
 
-        Parameters
-        ----------
-        points
-            Where it was measured, shape (points, parameters).
-        shares
-            Of their terms in the value there, shape (formulas, coefficients, points).
+        Before anything is known but where it was measured, shape (points, parameters).
         """
         exponents, used = self.posterior.exponents, self.posterior.coefficients[:, 1:] != 0
         beyond = np.maximum(exponents[..., 0] - _STEEPEST, 0) * used[:, :, None]
         late = np.maximum(_last_step(exponents, points) - np.log(_LAST_STEP), 0) * used[:, :, None]
         found = -_STEEP * beyond.sum(axis=(1, 2)) - _STEP_PRICE * late.sum(axis=(1, 2))
-        found -= _STEEP_RATIO * _from_two_values(exponents, points, np.abs(shares[:, 1:]) >= _SHOWS)
+        found -= _STEEP_RATIO * _from_one_ratio(exponents * used[:, :, None, None], points)
         if exponents.shape[2] == 1:
             known = (exponents[:, :, 0, None] == _COMMON).all(axis=-1).any(axis=-1)
             found[(used <= known).all(axis=1) & (used.sum(axis=1) <= 1)] += _MORE

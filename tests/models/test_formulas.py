@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from orchestrator.models.base import Floats
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.formulas import NormalForms, modeler
@@ -250,21 +249,15 @@ def _forms(exponents: list[list[list[tuple[float, float]]]]) -> NormalForms:
     )
 
 
-def _log_prior(forms: NormalForms, points: Floats) -> Floats:
-    """Log prior of formulas whose terms all show at all points."""
-    return forms.log_prior(points, np.ones((*forms.coefficients.shape, len(points))))
-
-
 def test_common_formulas_of_one_parameter_are_more_probable_beforehand() -> None:
     none, doubled = (0, 0), np.array([[8.0], [16.0], [32.0]])
     common = _forms([[[none], [none]], [[(1, 0)], [none]], [[none], [(-1, 0)]], [[(0, 1)], [none]]])
     others = _forms([[[(0.5, 0)], [none]], [[(1, 1)], [none]], [[(1, 0)], [(2, 0)]], [[(4, 0)], [none]]])
-    probable, prior = _log_prior(common, doubled), _log_prior(others, doubled)
+    probable, prior = common.log_prior(doubled), others.log_prior(doubled)
     assert np.ptp(probable) == 0
     assert np.all(probable[:3] > prior[:3])
     assert prior[3] < prior[0], "steeper than real programs are"
-    at = np.array([[8.0, 8.0], [16.0, 16.0], [32.0, 32.0]])
-    two = _log_prior(_forms([[[(1, 0), none]], [[(0.5, 0), (1, 1)]]]), at)
+    two = _forms([[[(1, 0), none]], [[(0.5, 0), (1, 1)]]]).log_prior(np.array([[8.0, 8.0], [16.0, 16.0]]))
     assert np.ptp(two) == 0, "of two parameters"
 
 
@@ -272,33 +265,29 @@ def test_terms_that_only_the_last_value_supports_are_improbable() -> None:
     none = (0.0, 0.0)
     forms = [[[(3.0, 2.0), (1.0, 0.0)]], [[(0.5, 0.0), (1.0, 0.0)]]]
     doubled, coarse = (
-        _log_prior(_forms(forms), np.array([[x, y] for x in values for y in (2.0, 3.0, 4.0)]))
+        _forms(forms).log_prior(np.array([[x, y] for x in values for y in (2.0, 3.0, 4.0)]))
         for values in ((256.0, 512.0, 1024.0), (64.0, 256.0, 1024.0))
     )
     assert np.all(doubled == 0), "twelvefold or less from the second largest value to the largest"
     assert coarse[0] < -6, "a hundredfold"
     assert coarse[1] == 0
-    from_one = _log_prior(_forms([[[none, (3.0, 0.0)]]]), np.array([[1.0, 1.0], [2.0, 4.0], [3.0, 64.0]]))
+    from_one = _forms([[[none, (3.0, 0.0)]]]).log_prior(np.array([[1.0, 1.0], [2.0, 4.0], [3.0, 64.0]]))
     assert from_one[0] < -2
 
 
-def test_steep_terms_are_improbable_where_one_ratio_is_all_that_shows_of_them() -> None:
-    """The lines of a start and one point off them: of p only one value and the next show in the product."""
-    none = (0.0, 0.0)
-    at = np.array([[1.0, n] for n in (1.0, 2.0, 4.0)] + [[p, 1.0] for p in (2.0, 4.0, 8.0)] + [[2.0, 2.0]])
-    forms = _forms([[[(i, j), (0.0, 1.0)]] for i, j in ((0.5, 0.0), (1.0, 0.0), (3.0, 0.0), (1.0, 1.0))])
-    shares = np.zeros((*forms.coefficients.shape, len(at)))
-    shares[:, 1] = 0.3 * (at[:, 1] > 1)  # log2(n) is zero elsewhere
-    gentle, proportional, steep, logarithm = forms.log_prior(at, shares)
+def test_steep_terms_are_improbable_where_one_ratio_is_all_that_tells() -> None:
+    """On two lines and at a point off them a product has two values of p: log2(n) is 0 at n = 1."""
+    lines = [[p, 1.0] for p in (1.0, 2.0, 4.0, 8.0)] + [[1.0, n] for n in (2.0, 4.0)] + [[2.0, 2.0]]
+    powers = ((0.5, 0.0), (1.0, 0.0), (3.0, 0.0), (1.0, 1.0))
+    known = _forms([[[power, (0.0, 1.0)]] for power in powers])
+    gentle, proportional, steep, logarithm = known.log_prior(np.array(lines))
     assert gentle == proportional == 0
     assert steep < -10
     assert logarithm < -5
-    shares[:, 1] = 0.3
-    assert np.all(forms.log_prior(at, shares) == 0), "p shows at four values"
-    shares[:] = 0.0
-    assert np.all(forms.log_prior(at, shares) == 0), "nothing shows"
-    assert forms.log_prior(at, np.zeros_like(shares)).shape == (4,)
-    assert _log_prior(_forms([[[none, none]]]), at) == 0
+    assert np.all(known.log_prior(np.array([*lines, [4.0, 2.0]]))[:3] == 0), "three values of p"
+    assert np.all(_forms([[[power, (1.0, 0.0)]] for power in powers]).log_prior(np.array(lines)) == 0)
+    two = np.array(list(product((1.0, 2.0), (1.0, 2.0, 4.0))))
+    assert np.all(known.log_prior(two) == 0), "of a grid of two values nothing is hidden"
 
 
 def test_a_jump_at_the_one_point_off_two_lines_is_no_steep_product() -> None:

@@ -38,11 +38,10 @@ class Formulas(Protocol):
         """How many powers and logarithms each has, shape (formulas,)."""
         ...
 
-    def log_prior(self, points: Floats, shares: Floats) -> Floats:
+    def log_prior(self, points: Floats) -> Floats:
         """Return how much more probable their exponents are than others, natural logarithm, (formulas,).
 
-        Of measured values nothing is known but where these are, shape (points, parameters), and the shares
-        that terms have there, shape (formulas, coefficients, points).
+        Before anything is known but where it was measured, shape (points, parameters).
         """
         ...
 
@@ -112,7 +111,7 @@ class Columns:
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
         price = (
             sizes
-            + formulas.log_prior(design.points, slopes * formulas.coefficients[..., None])
+            + formulas.log_prior(design.points)
             + log_price(formulas.factors, len(design.points), design.points.shape[1], formulas.learned)
         )
         return cls.around(design, log_value - value, slopes * scale[:, :, None], scale, price)

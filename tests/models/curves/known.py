@@ -33,7 +33,7 @@ class Known:
     def weights(self) -> Floats:
         return np.full(len(self.terms), 1 / len(self.terms))
 
-    def log_prior(self, points: Floats, shares: Floats) -> Floats:
+    def log_prior(self, points: Floats) -> Floats:
         return np.zeros(len(self.terms))
 
     @property
