@@ -39,7 +39,7 @@ _STEEPEST, _STEEP = 3.0, 5.0
 # The same for every e-fold by which a term grows by more than this from the second largest to the largest
 # measured value of a parameter: only that value supports it. Chosen by hand; not derived.
 _LAST_STEP, _STEP_PRICE = 12.0, 3.0
-# The same for every one by which a term grows faster than a parameter that tells of it at two values only,
+# The same for every one by which a term grows faster than a parameter that shows in it at two values only,
 # because another factor of the term is zero at the others: with one ratio any steepness fits. Chosen by hand;
 # not derived. And the least value at which the slope of a logarithm is taken.
 _STEEP_RATIO, _SLOPES_FROM = 12.0, 1.5
