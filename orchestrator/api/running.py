@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -175,26 +176,8 @@ def drive(
     cluster
         The name of this cluster, where the campaign may continue on another one than before.
     """
-    if not progress:
-        with interruptible() as interrupted:
-            hooks = session.Hooks(
-                interrupted=interrupted,
-                cancel_on_interrupt=cancel,
-                again=again,
-                patient=True,
-                begin=begin,
-                cluster=cluster,
-            )
-            return session.run(rules, directory, hooks)
-    from orchestrator.api.progress import Display
-
-    with interruptible() as interrupted, Display(rules) as display:
-        for line in left_out(rules) if begin else ():
-            display.note(line)
+    with interruptible() as interrupted:
         hooks = session.Hooks(
-            listen=display.update,
-            changed=lambda changes: display.note(f"rules changed: {'; '.join(changes)}"),
-            remark=display.note,
             interrupted=interrupted,
             cancel_on_interrupt=cancel,
             again=again,
@@ -202,7 +185,20 @@ def drive(
             begin=begin,
             cluster=cluster,
         )
-        return session.run(rules, directory, hooks)
+        if not progress:
+            return session.run(rules, directory, hooks)
+        from orchestrator.api.progress import Display
+
+        with Display(rules) as display:
+            for line in left_out(rules) if begin else ():
+                display.note(line)
+            shown = replace(
+                hooks,
+                listen=display.update,
+                changed=lambda changes: display.note(f"rules changed: {'; '.join(changes)}"),
+                remark=display.note,
+            )
+            return session.run(rules, directory, shown)
 
 
 def left_out(rules: Rules) -> Iterator[str]:

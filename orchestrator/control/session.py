@@ -133,15 +133,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             _refuse_rules(built, known, bool(changes))
             built_executor = executor(chosen, directory, known.time)
             if (changes or known.stopped is None) and (hooks.begin or known.in_flight):
-                before = known
-
-                def waits(text: str) -> None:
-                    notifier.begin(before)
-                    hooks.remark(text)
-
-                known, answered = waiting.until_answered(
-                    built_executor, journal, known, listen, waits, hooks.interrupted
-                )
+                known, answered = _answered(built_executor, journal, known, listen, notifier, hooks)
                 if not answered:
                     return known
             _refuse_cluster(known.cluster, cluster_name(built_executor), hooks.cluster, directory)
@@ -170,6 +162,23 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         return loop.run(
             runtime, journal, known, listen, hooks.interrupted if hooks.begin else lambda: True, models
         )
+
+
+def _answered(
+    starter: Executor,
+    journal: Journal,
+    known: State,
+    listen: loop.Listener,
+    notifier: Notifier,
+    hooks: Hooks,
+) -> tuple[State, bool]:
+    """Wait until an executor answers, as in `waiting.until_answered`; the outage is notified, too."""
+
+    def remark(text: str) -> None:
+        notifier.begin(known)
+        hooks.remark(text)
+
+    return waiting.until_answered(starter, journal, known, listen, remark, hooks.interrupted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,7 @@ def _last_step(exponents: Floats, points: Floats) -> Floats:
 
 
 def _from_one_ratio(exponents: Floats, points: Floats) -> Floats:
-    """Return how much steeper than proportional terms are of which one ratio tells, shape (formulas,).
+    """Return how much steeper than proportional terms are that one ratio determines, shape (formulas,).
 
     A term with ``log2(p)`` is zero along the line of another parameter n on which p is 1. What it does with n
     is known at other points only, and if these have two values of n, by one ratio. `exponents` and `points`
@@ -244,6 +244,8 @@ def _from_one_ratio(exponents: Floats, points: Floats) -> Floats:
     """
     zero = (exponents[:, :, None, :, 1] > 0) & (points == 1)  # (formulas, terms, points, parameters)
     result = np.zeros(len(exponents))
+    if not zero.any():
+        return result
     for k, column in enumerate(points.T):
         shows = ~np.delete(zero, k, axis=-1).any(axis=-1)
         values, place = np.unique(column, return_inverse=True)

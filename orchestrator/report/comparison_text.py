@@ -18,13 +18,12 @@ from orchestrator.units import count
 
 Names = Mapping[str, str]
 """What A and B are called, by ``a`` and ``b``."""
-_NAMES = {"a": "A", "b": "B"}
 _DASH = "-"
 _LIKELY = 0.5  # probability below which a change of growth is not told as one
 _LONG = 60  # characters of a fact that is not worth showing where both agree
 
 
-def facts_table(facts: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Table:
+def facts_table(facts: Sequence[Mapping[str, Any]], names: Names) -> Table:
     """Return where A and B come from; what differs is marked. ``names``: what they are called."""
     table = _table("where they come from", ("", names["a"], names["b"], "differs"))
     rehearsals = {side for side in "ab" if any(map(partial(_is_rehearsal, side), facts))}
@@ -46,7 +45,7 @@ def _fact(label: str, text: str | None, rehearsed: bool) -> str:
     return last_event(text, True) if text and rehearsed and label in INSTANTS else text or _DASH
 
 
-def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], names: Names = _NAMES) -> Table:
+def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], names: Names) -> Table:
     """Return ratios, the most probable changes first."""
     ratio = ratio_of(names)
     table = _table(f"{ratio} at {Point.of(where)}", ("call path", "metric", ratio, "90 % interval"))
@@ -79,7 +78,7 @@ def further_points(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{label(row)} {row['metric']} at {place}: {_number(item['ratio'])} {_interval(item)}"
 
 
-def growth_table(rows: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Table | None:
+def growth_table(rows: Sequence[Mapping[str, Any]], names: Names) -> Table | None:
     """Return how both grow where their models are formulas; None where none are."""
     table = _table("expressions", ("call path", "metric", names["a"], names["b"], "growth"))
     for row in named(rows):
@@ -90,7 +89,7 @@ def growth_table(rows: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Ta
     return table if table.row_count else None
 
 
-def work_table(rows: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Table | None:
+def work_table(rows: Sequence[Mapping[str, Any]], names: Names) -> Table | None:
     """Return whether work or its speed changed; None where nothing was counted in both."""
     ratio = ratio_of(names)
     table = _table("work and its speed", ("call path", "count", f"counts {ratio}", "changed"))
@@ -108,7 +107,7 @@ def work_table(rows: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Tabl
     return table if table.row_count else None
 
 
-def theory_lines(rows: Sequence[Mapping[str, Any]], names: Names = _NAMES) -> Iterator[str]:
+def theory_lines(rows: Sequence[Mapping[str, Any]], names: Names) -> Iterator[str]:
     """Yield how far models are from stated laws."""
     for row in named(rows):
         for item in row["theory"] or ():

@@ -10,6 +10,7 @@ from orchestrator.report.comparison_text import facts_table, growth_table
 from orchestrator.report.junit import junit
 from tests.report.test_status_text import printed
 
+NAMES = {"a": "A", "b": "B"}
 PROBABLE = "p: A grows faster, ^1 -> ^0.667 log^1 (probability that growth changed: 97.0 %)"
 CHANCE = "p: no change of growth to be seen (probability 1.4 %); the forms differ by chance"
 
@@ -36,14 +37,14 @@ def row(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("probability", "text"), [(0.97, PROBABLE), (0.014, CHANCE)])
 def test_an_improbable_change_of_growth_is_not_told_as_one(probability: float, text: str) -> None:
-    table = growth_table([row(probability=probability)])
+    table = growth_table([row(probability=probability)], NAMES)
     assert table is not None
     assert [str(cell) for cell in table.columns[-1].cells] == [text]
 
 
 def test_a_change_of_growth_is_that_of_the_measurements() -> None:
     """Not of two forms that say the opposite, as they differ by chance."""
-    table = growth_table([row(exponent=0.1, low=0.08, high=0.12)])
+    table = growth_table([row(exponent=0.1, low=0.08, high=0.12)], NAMES)
     assert table is not None
     assert [str(cell) for cell in table.columns[-1].cells] == [
         "p: B grows faster, B / A grows by ^0.1 [0.08, 0.12], unlike the forms "
@@ -56,7 +57,7 @@ def test_instants_of_rehearsals_are_times_since_their_start() -> None:
         {"label": "measured from", "a": "1970-01-01T00:00:07+00:00", "b": "2026-11-26T17:14:00+00:00"},
         {"label": "executor: name", "a": "simulated", "b": "local"},
     ]
-    lines = printed(facts_table([{**item, "same": False} for item in facts]))
+    lines = printed(facts_table([{**item, "same": False} for item in facts], NAMES))
     assert lines[3][1:3] == ["rehearsal, after 7 s", "2026-11-26T17:14:00+00:00"]
 
 
