@@ -45,8 +45,12 @@ def test_jobs_give_the_rows_of_this_process_and_failures_are_rows(
 def test_a_job_that_is_cancelled_is_a_row(cluster: SlurmCluster, tmp_path: Path) -> None:
     held = Jobs(folder=tmp_path, sbatch={"partition": "debug", "hold": ""})
     waiting = slurm.rows(tasks()[:1], held)
-    canceller = threading.Timer(3.0, lambda: cluster.run("scancel", "--user=root"))
-    canceller.start()
+
+    def cancel() -> None:
+        wait_for(lambda: bool(cluster.run("squeue", "-h")), "the job")
+        cluster.run("scancel", "--user=root")
+
+    threading.Thread(target=cancel).start()
     [row] = waiting
     assert "CANCELLED" in str(row["failure"])
 
