@@ -49,18 +49,10 @@ def measured(path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_workers(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_there_is_a_row_for_every_strategy_and_budget(capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ["--strategy", "cpf", "--strategy", "oracle", "--budget", "10", "--budget", "20"]
-    first = rows(capsys, *SYNTHETIC, *chosen)
-    assert [(row["strategy"], row["budget_percent"]) for row in first] == [
-        ("cpf", 10.0),
-        ("cpf", 20.0),
-        ("oracle", 10.0),
-        ("oracle", 20.0),
-    ]
-    assert first == rows(capsys, *[{"1": "2"}.get(word, word) for word in SYNTHETIC], *chosen)
+    found = [(row["strategy"], row["budget_percent"]) for row in rows(capsys, *SYNTHETIC, *chosen)]
+    assert found == [("cpf", 10.0), ("cpf", 20.0), ("oracle", 10.0), ("oracle", 20.0)]
 
 
 def test_a_starting_set_over_budget_is_reported_apart_and_counts_as_wrong(
