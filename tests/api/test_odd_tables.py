@@ -126,6 +126,11 @@ def test_the_order_of_rows_does_not_matter_with_categories(modeler: str) -> None
             lambda _: UNCHECKED.simulate("generic", overrides={"stop.budget": len}),
             "is nothing that a campaign file",
         ),
+        (
+            lambda _: UNCHECKED.simulate("generic", truth={"main": len}),
+            "truth: main is <built-in function len>: .* give texts and numbers",
+        ),
+        (lambda _: UNCHECKED.simulate("generic", noise=len), "noise is <built-in function len>"),
         (lambda _: UNCHECKED.simulate("generic", truth="n"), "truth is of type str: give a dictionary"),
         (
             lambda _: UNCHECKED.simulate("generic", dataset=FALLING),
