@@ -27,6 +27,9 @@ SECONDS = MappingProxyType(
 )
 """Units of time in files, in seconds."""
 
+Groups = dict[tuple[str, str], dict[tuple[Value, ...], list[float]]]
+"""Values by call path and metric, and by point."""
+
 _WITH_UNIT = re.compile(r"(.*\S)\s*(?:\[\s*(\S+)\s*\]|\(\s*(\S+)\s*\))")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _STAMP = re.compile(  # 2026-11-27, 27.11.2026, 11/27/2026, with or without a time of day
@@ -157,42 +160,57 @@ def assemble(parameters: Sequence[str], entries: Iterable[Entry], source: str) -
     ------
     ReadError
         Without parameters or entries, for parameters named twice, for a parameter with both
-        numbers and texts, and for a metric of a call path in two units.
+        numbers and texts, and for a metric that is given in two units at one point.
     """
     if not parameters:
         raise ReadError(f"{source}: no parameters")
     if "" in parameters or len(set(parameters)) != len(parameters):
         raise ReadError(f"{source}: every parameter needs a name of its own, not {', '.join(parameters)}")
-    groups: dict[tuple[str, str], dict[tuple[Value, ...], list[float]]] = {}
-    headings: dict[tuple[str, str], tuple[str, float | None]] = {}  # what was written, and its unit
+    groups: Groups = {}
     kinds: dict[str, Value] = {}
     checked: set[tuple[type, ...]] = set()
-    plain: dict[str, tuple[str, float | None]] = {}
     for entry in entries:
         types = tuple(map(type, entry.point))
         if types not in checked:
             _check_kinds(parameters, entry, kinds)
             checked.add(types)
-        metric, unit = plain.get(entry.metric) or plain.setdefault(entry.metric, timed(entry.metric))
-        key = entry.callpath, metric
-        if headings.setdefault(key, (entry.metric, unit))[0] != entry.metric:
-            raise ReadError(
-                f"{entry.where}: {entry.metric} and {headings[key][0]} are one metric of {entry.callpath}, "
-                f"called {metric} in seconds: leave one of them out, or rename it"
-            )
-        values = entry.values if unit in (None, 1.0) else [value * unit for value in entry.values]
-        groups.setdefault(key, {}).setdefault(entry.point, []).extend(values)
+        groups.setdefault((entry.callpath, entry.metric), {}).setdefault(entry.point, []).extend(entry.values)
     if not groups:
         raise ReadError(f"{source}: no measurements")
+    groups, converted = _without_units(groups, source)
     coordinates = dict.fromkeys(key for values in groups.values() for key in values)
     points = {key: Point(tuple(zip(parameters, key, strict=True))) for key in coordinates}
     items = tuple(
         Measurement(callpath, metric, {points[key]: tuple(found) for key, found in values.items()})
         for (callpath, metric), values in groups.items()
     )
-    converted = dict.fromkeys(name for name, unit in headings.values() if unit not in (None, 1.0))
     notes = (f"{source}: {in_seconds(converted)}",) if converted else ()
     return Measurements(tuple(parameters), items, notes=notes)
+
+
+def _without_units(groups: Groups, source: str) -> tuple[Groups, list[str]]:
+    """Return groups with times in seconds, by their names without units, and the names that were converted.
+
+    Raises
+    ------
+    ReadError
+        For a point at which a call path has one metric in two units.
+    """
+    found: Groups = {}
+    converted: dict[str, None] = {}
+    for (callpath, heading), values in groups.items():
+        name, unit = timed(heading)
+        there = found.setdefault((callpath, name), {})
+        if there.keys() & values.keys():
+            raise ReadError(
+                f"{source}: {name} of {callpath} has two units at the same points, also as {heading}; "
+                "leave out one of them, or rename it"
+            )
+        if unit not in (None, 1.0):
+            converted[heading] = None
+            values = {point: [value * unit for value in there] for point, there in values.items()}
+        there.update(values)
+    return found, list(converted)
 
 
 def in_seconds(names: Iterable[str]) -> str:

@@ -272,6 +272,14 @@ def test_times_are_in_seconds_whatever_their_column_says(response: str) -> None:
     assert models["<root>", "time [ms]"].metric == "time"
 
 
+def test_two_tables_with_other_units_are_put_together() -> None:
+    seconds = FALLING.rename(columns={"time": "value"}).assign(metric="time", version="A")
+    milliseconds = seconds.assign(metric="time [ms]", value=1000 * seconds["value"], version="B")
+    with pytest.warns(UserWarning, match="in seconds"):
+        models = mo.fit(pd.concat([seconds, milliseconds], ignore_index=True), modeler="pmnf")
+    assert len({model.expression for model in models}) == 1 and len(models) == 2
+
+
 def test_a_response_is_a_metric_of_a_long_table() -> None:
     parts = [FALLING.rename(columns={"time": "value"}).assign(metric=name) for name in ("time [ms]", "io")]
     table = pd.concat(parts, ignore_index=True)

@@ -190,7 +190,7 @@ def test_times_with_their_unit_are_in_seconds_in_every_format(tmp_path: Path, sp
         assert known.notes == (f"{path}: values of time [ms] are in seconds from here on",)
     path.write_text(path.read_text() + SPELLINGS["json lines"] if spelling == "json lines" else CSV)
     if spelling == "json lines":
-        with pytest.raises(ReadError, match=r":3: time and time \[ms\] are one metric of main, called time"):
+        with pytest.raises(ReadError, match=r"time of main has two units at the same points, also as"):
             load([path])
 
 
