@@ -11,6 +11,7 @@ from decimal import Decimal
 import numpy as np
 
 from orchestrator.errors import MeasurementError
+from orchestrator.readers.entries import is_number
 from orchestrator.types import Measurements, Point, Value, format_value
 from orchestrator.units import did_you_mean
 
@@ -70,7 +71,7 @@ def check_number(value: Value, name: str, known: Measurements, text: str = "") -
         Unless models can say something there: a finite positive number; zero only if it was measured.
     """
     text = text or _shown(value)
-    if text == value:
+    if text == value and is_number(text):
         text = repr(text)
     if isinstance(value, int) and abs(value) > LARGEST:
         raise MeasurementError(f"{name}={text}: the largest number that models know is {LARGEST:.4g}")

@@ -241,7 +241,7 @@ def test_a_row_without_any_of_several_metrics() -> None:
         ({"p": 4, "n": 5, "s": 1}, "unknown parameter 's'"),
         ({"p": -4, "n": 5}, "p=-4: .* greater than 0"),
         ({"p": 4, "n": 0}, "n=0: "),
-        ({"p": "four", "n": 5}, "p='four': p is a number"),
+        ({"p": "four", "n": 5}, "p=four: p is a number"),
         ({"p": 4, "n": float("nan")}, "n=nan: "),
     ],
 )
