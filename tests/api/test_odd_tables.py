@@ -337,3 +337,9 @@ def test_categories_with_names_like_numbers_survive_parquet(tmp_path: Path) -> N
 def test_several_points_and_series_become_tables(call: Callable[[Any], object], message: str) -> None:
     with pytest.raises(mo.MeasurementError, match=message):
         call(mo.fit(FALLING, "p", "time", modeler="pmnf"))
+
+
+def test_a_file_is_no_campaign_directory(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,time\n1,2\n")
+    with pytest.raises(mo.JournalError, match=r"a\.csv holds no campaign: it is a file, no directory"):
+        mo.load(tmp_path / "a.csv")
