@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import CampaignError, MeasurementError, OrchestratorError
+from orchestrator.types import Measurements
 
 
 def texts(given: object, option: str, remedy: str = "give names as text") -> list[str]:
@@ -37,6 +39,13 @@ def mapping(
     if not isinstance(given, Mapping):
         raise error(f"{option} is of type {type(given).__name__}: give a dictionary such as {example}")
     return given
+
+
+def warn(known: Measurements) -> Measurements:
+    """Return measurements; what had to be assumed of them is a warning at the caller of a public function."""
+    for note in known.notes:
+        warnings.warn(note, stacklevel=3)
+    return known
 
 
 def path(given: object, option: str) -> Path:

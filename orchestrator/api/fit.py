@@ -10,13 +10,14 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import registry
-from orchestrator.api.arguments import mapping
+from orchestrator.api.arguments import mapping, warn
 from orchestrator.api.inputs import of_metrics
 from orchestrator.api.points import plain, point_of
 from orchestrator.errors import CampaignError, MeasurementError
 from orchestrator.models.base import Model, Modeler, holds_at
 from orchestrator.models.intervals import checked_levels, predictive
 from orchestrator.models.sums import with_sums
+from orchestrator.readers.entries import timed
 from orchestrator.report.models_document import describe, label, shown
 from orchestrator.types import Measurement, Measurements, Point, format_value
 from orchestrator.units import did_you_mean
@@ -58,7 +59,8 @@ def fit(
     parameters
         Columns that are execution parameters. Texts are categories.
     response
-        Columns that were measured, one per metric; times in seconds. Not needed for a long table.
+        Columns that were measured, one per metric; times in seconds, or with their unit in the name, as in
+        ``time [ms]``. Of a long table the wanted metrics (default: all).
     callpath
         Column that names the code region (default: the column ``callpath``, if there is one).
     modeler, options
@@ -78,7 +80,7 @@ def fit(
     """
     from orchestrator.api.frames import to_measurements
 
-    known = to_measurements(frame, parameters, response, callpath)
+    known = warn(to_measurements(frame, parameters, response, callpath))
     tables = {} if priors is None else mapping(priors, "priors", "{'last year': frame}")
     earlier = {name: to_measurements(table, parameters, response, callpath) for name, table in tables.items()}
     learned = learned_from(known, modeler, earlier)
@@ -293,10 +295,11 @@ class Models:
     def _named(self, key: object) -> list[FittedModel]:
         """Return the models of a call path or label, or of that and a metric."""
         name, metric = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+        metrics = (metric, timed(metric)[0]) if isinstance(metric, str) else (metric,)
         return [
             model
             for model in self
-            if name in (model.label, model.callpath) and metric in (None, model.metric)
+            if name in (model.label, model.callpath) and (metric is None or model.metric in metrics)
         ]
 
     def __getitem__(self, key: str | tuple[str, str]) -> FittedModel:

@@ -10,14 +10,25 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from orchestrator.api.arguments import texts
 from orchestrator.api.points import LARGEST, is_plain, plain, point_of
-from orchestrator.errors import MeasurementError
-from orchestrator.readers.entries import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble
+from orchestrator.errors import MeasurementError, ReadError
+from orchestrator.readers.columns import RESERVED, heading_of
+from orchestrator.readers.entries import (
+    DEFAULT_CALLPATH,
+    DEFAULT_METRIC,
+    Entry,
+    assemble,
+    is_stamp,
+    left_out_stamps,
+    numbers_as_texts,
+    of_metrics,
+)
 from orchestrator.report.export import COLUMNS, rows
 from orchestrator.types import Measurements, Point, Value
 from orchestrator.units import did_you_mean
@@ -25,6 +36,7 @@ from orchestrator.units import did_you_mean
 Names = str | Sequence[str]
 
 _CALLPATH, _METRIC, _REPETITION, _VALUE = COLUMNS
+_TO_CATEGORY = "{}.astype('category')"
 _SHOWN = 5  # rows that an error names
 # Models write the names of parameters into expressions, and find values by them.
 _AS_TEXT = "column names must be text: frame.columns = frame.columns.map(str)"
@@ -57,12 +69,13 @@ def to_measurements(
     """
     _check_frame(frame)
     long = _is_long(frame, response)
+    wanted = _columns(response, "response")
     if callpath is not None and not isinstance(callpath, str):
         raise MeasurementError(f"callpath={callpath!r}: give the name of one column; {_AS_TEXT}")
     if callpath is None and _CALLPATH in frame.columns:
         callpath = _CALLPATH
     names = _parameters(frame, parameters, long)
-    metrics = [_VALUE] if long else _columns(response, "response")
+    metrics = [_VALUE] if long else [_heading(frame, name) or name for name in wanted]
     if not metrics:
         raise MeasurementError(
             "which column was measured? Give response='time', or a table with the columns "
@@ -77,8 +90,26 @@ def to_measurements(
     labels = _texts(frame[_METRIC]) if long else None
     values = {name: _values(frame[name], may_miss=len(metrics) > 1) for name in metrics}
     entries = _entries(list(frame.index), columns, paths, labels, values)
-    found = assemble(names, entries, "the table")
-    return Measurements(found.parameters, found.items, _categories(frame, names))
+    try:
+        found = assemble(names, entries, "the table")
+        found = of_metrics(found, wanted, "the table") if long and wanted not in ([], [_VALUE]) else found
+    except ReadError as error:
+        raise MeasurementError(str(error)) from None
+    found = replace(found, categorical=_categories(frame, names))
+    stamps = _stamps(frame) if parameters is None else []
+    notes = (
+        [left_out_stamps(stamps, f"parameters={[*names, *stamps]} makes them categories")] if stamps else []
+    )
+    notes += [_numbers_as_texts(frame[name]) for name in numbers_as_texts(found)]
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _numbers_as_texts(column: pd.Series[Any]) -> str:
+    return (
+        f"{column.name} has numbers that are texts, so it is a category: "
+        f"{_assigned(column, 'pandas.to_numeric({})')} makes them numbers; if it is one, "
+        f"{_assigned(column, _TO_CATEGORY)} says so"
+    )
 
 
 def to_frame(known: Measurements) -> pd.DataFrame:
@@ -102,10 +133,12 @@ def to_points(frame: pd.DataFrame, known: Measurements) -> list[Point]:
 
 def _check_frame(frame: object) -> None:
     if not isinstance(frame, pd.DataFrame):
-        raise MeasurementError(
-            f"expected a pandas DataFrame, not {type(frame).__name__}; pandas.DataFrame(...) makes one from "
-            "lists and dictionaries, orchestrator.read(...) from files"
+        remedy = (
+            "pandas.DataFrame(...) makes one from lists and dictionaries, orchestrator.read(...) from files"
         )
+        if isinstance(frame, pd.Series):
+            remedy = "series.reset_index() makes one, with the index as columns"
+        raise MeasurementError(f"expected a pandas DataFrame, not {type(frame).__name__}; {remedy}")
     if frame.empty:
         raise MeasurementError("the table is empty: it needs one row per run")
     if frame.columns.nlevels > 1:
@@ -130,15 +163,36 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 def _is_long(frame: pd.DataFrame, response: Names | None) -> bool:
+    """Return whether a column names the metrics; then responses are metrics, unless they are columns."""
     there = {_METRIC, _VALUE} <= set(frame.columns)
-    return there and (response is None or _columns(response, "response") == [_VALUE])
+    names = _columns(response, "response")
+    return there and (names == [_VALUE] or not any(_heading(frame, name) for name in names))
+
+
+def _heading(frame: pd.DataFrame, name: str) -> str | None:
+    """Return the column of a name, which may lack its unit of time."""
+    return heading_of(name, [column for column in frame.columns if isinstance(column, str)])
+
+
+def _stamps(frame: pd.DataFrame) -> list[str]:
+    """Return the columns that hold nothing but dates: they say when runs were made."""
+    free = (name for name in frame.columns if str(name).lower() not in RESERVED)
+    return [
+        name
+        for name in free
+        if not isinstance(frame[name].dtype, pd.CategoricalDtype) and all(map(is_stamp, frame[name]))
+    ]
 
 
 def _parameters(frame: pd.DataFrame, given: Names | None, long: bool) -> list[str]:
     if given is not None:
         names = _columns(given, "parameters")
     elif long:
-        names = _columns([name for name in frame.columns if name not in COLUMNS], "parameters")
+        dates = _stamps(frame)
+        names = _columns(
+            [name for name in frame.columns if name not in dates and str(name).lower() not in RESERVED],
+            "parameters",
+        )
     else:
         names = []
     if not names:

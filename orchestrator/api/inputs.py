@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.api.arguments import texts
+from orchestrator.api.arguments import texts, warn
 from orchestrator.errors import CampaignError, OrchestratorError, ReadError
 from orchestrator.journal.file import holds_campaign
 from orchestrator.types import Measurements
@@ -68,18 +68,17 @@ def read(
             raise ReadError(
                 f"read takes paths, not {type(given).__name__}: read('a.csv', 'b.csv'), or read(*paths)"
             )
-    return to_frame(
-        measurements_in(
-            [Path(path) for path in paths],
-            parameters=None if parameters is None else texts(parameters, "parameters"),
-            metrics=None if metrics is None else texts(metrics, "metrics"),
-            responses=texts(responses, "responses"),
-            names=None if names is None else texts(names, "names"),
-            categorical=texts(categorical, "categorical"),
-            aggregate=aggregate,
-            inclusive=inclusive,
-        )
+    known = measurements_in(
+        [Path(path) for path in paths],
+        parameters=None if parameters is None else texts(parameters, "parameters"),
+        metrics=None if metrics is None else texts(metrics, "metrics"),
+        responses=texts(responses, "responses"),
+        names=None if names is None else texts(names, "names"),
+        categorical=texts(categorical, "categorical"),
+        aggregate=aggregate,
+        inclusive=inclusive,
     )
+    return to_frame(warn(known))
 
 
 def measurements_in(

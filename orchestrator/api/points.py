@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from decimal import Decimal
 
 import numpy as np
 
 from orchestrator.errors import MeasurementError
+from orchestrator.readers.entries import is_number
 from orchestrator.types import Measurements, Point, Value, format_value
 from orchestrator.units import did_you_mean
 
@@ -47,6 +48,11 @@ def coordinate(value: object, name: str, known: Measurements) -> Value:
     MeasurementError
         For anything else.
     """
+    if isinstance(_cell(value), Sized) and not isinstance(value, str | bytes):
+        raise MeasurementError(
+            f"{name}={_shown(str(value))}: a point has one value for every parameter; for several points "
+            "give a table with a row per point: predict(pandas.DataFrame({...}))"
+        )
     found = plain(value)
     if known.is_categorical(name):
         there = {format_value(value): value for value in known.values_of(name)}
@@ -65,6 +71,8 @@ def check_number(value: Value, name: str, known: Measurements, text: str = "") -
         Unless models can say something there: a finite positive number; zero only if it was measured.
     """
     text = text or _shown(value)
+    if text == value and is_number(text):
+        text = repr(text)
     if isinstance(value, int) and abs(value) > LARGEST:
         raise MeasurementError(f"{name}={text}: the largest number that models know is {LARGEST:.4g}")
     if isinstance(value, str) or not math.isfinite(value):

@@ -122,14 +122,10 @@ def simulate(
             arguments.path(given, option)
     if truth is not None:
         arguments.mapping(truth, "truth", "{'main': '1e-6 * n * log2(p)'}", CampaignError)
-    options = Options(
-        dataset=dataset,
-        truth=truth or {},
-        models=models,
-        noise=noise,
-        failure_rate=failure_rate,
-        queue_delay=queue_delay,
-    )
+    stated = {"noise": noise, "failure_rate": failure_rate, "queue_delay": queue_delay}
+    plain = {option: json.loads(_as_json(value, option)) for option, value in stated.items()}
+    functions = {path: json.loads(_as_json(text, f"truth: {path}")) for path, text in (truth or {}).items()}
+    options = Options(dataset=dataset, truth=functions, models=models, **plain)
     where = campaign_path(os.fspath(arguments.path(campaign, "campaign")))
     rules = prepare(where, texts(overrides or {}), options).campaign
     if directory is not None:
@@ -224,13 +220,15 @@ def texts(overrides: Mapping[str, object]) -> list[str]:
         For values that no campaign file can have.
     """
     given = arguments.mapping(overrides, "overrides", "{'stop.budget': '2 core-hours'}", CampaignError)
-    found = []
-    for key, value in given.items():
-        try:
-            found.append(f"{key}={json.dumps(value, default=_plain)}")
-        except (TypeError, ValueError) as error:
-            raise CampaignError(f"overrides: {key} is {value!r}: {error}; give texts and numbers") from None
-    return found
+    return [f"{key}={_as_json(value, f'overrides: {key}')}" for key, value in given.items()]
+
+
+def _as_json(value: object, what: str) -> str:
+    """Return a value as a campaign file could hold it; raise ``CampaignError`` where none could."""
+    try:
+        return json.dumps(value, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise CampaignError(f"{what} is {value!r}: {error}; give texts and numbers") from None
 
 
 def _plain(value: object) -> object:

@@ -12,6 +12,7 @@ from orchestrator.models import processes as counting
 from orchestrator.models.base import Model, holds_at
 from orchestrator.models.scaling import Band, Curve, Study, corners, curve, has_speedup, limit
 from orchestrator.types import Measurements, Point
+from orchestrator.units import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +154,7 @@ class Speedup:
                     yield model, point
 
     def __repr__(self) -> str:
-        return f"{len(self.models)} models; {self.study.text}"
+        return f"{count(len(self.models), 'model')}; {self.study.text}"
 
 
 def _rows(found: Curve) -> Iterator[tuple[Point, list[float]]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator import resources, units
 from orchestrator.api import points
-from orchestrator.api.arguments import mapping, texts
+from orchestrator.api.arguments import mapping, texts, warn
 from orchestrator.api.fit import chosen_modeler
 from orchestrator.control import suggest as question
 from orchestrator.control.suggest import Question, Suggestion
@@ -80,7 +80,7 @@ def suggest(
 
     from orchestrator.api import frames
 
-    known = frames.to_measurements(frame, parameters, response, callpath)
+    known = warn(frames.to_measurements(frame, parameters, response, callpath))
     for name, number, least in (("batch_size", batch_size, 1), ("seed", seed, 0)):
         if not isinstance(number, Integral) or number < least:
             raise MeasurementError(f"{name}={number!r}: give a whole number from {least}")

@@ -29,6 +29,7 @@ CHANGEABLE = (
 )
 """Sections that may change between a stop and a resume; the template if the commands of runs do not."""
 
+_YIELD = ("truth", "dataset", "models", "noise")  # keys of ``executor`` that say what rehearsed runs yield
 _SHOWN = 300  # characters of a command
 _SAID = ("success", "failure")  # of ``measure``: what tells runs that did their work
 CHANGEABLE_KEYS = {
@@ -120,6 +121,8 @@ def _unfinished(new: Mapping[str, Any], old: Mapping[str, Any], known: State) ->
 
 def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
     before, after = (raw["executor"]["name"] == "simulated" for raw in (old, new))
+    if before and after:
+        return _truth(new["executor"], old["executor"])
     if before == after:
         return None
     kinds = ("a rehearsal", "real runs") if before else ("real runs", "a rehearsal")
@@ -127,6 +130,17 @@ def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
         f"the directory holds {kinds[0]} of a campaign (executor {old['executor']['name']}), which "
         f"{kinds[1]} (executor {new['executor']['name']}) cannot continue: simulated and measured times are "
         "not mixed. Give another --directory"
+    )
+
+
+def _truth(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
+    """Refuse a rehearsal of something else: what the directory holds would pass for its result."""
+    found = differences(*({"executor": {key: raw.get(key) for key in _YIELD}} for raw in (old, new)))
+    if not found:
+        return None
+    return (
+        f"the directory holds a rehearsal whose runs yield something else ({'; '.join(found)}): its "
+        "measurements are not mixed with those of another one. Give another --directory, or delete this one"
     )
 
 

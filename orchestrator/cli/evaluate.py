@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -198,6 +199,13 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json({"rows": [_finite(row) for row in results]})
     else:
         print(table(results))
+    if not any(row["feasible_percent"] for row in results):
+        largest = max(row["budget_percent"] for row in results)
+        print(
+            f"note: no starting set fits a budget of {largest:g} %, so there are no models: give a larger "
+            "--budget",
+            file=sys.stderr,
+        )
     return 0
 
 

@@ -86,7 +86,8 @@ def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
     begun = directory.with_suffix("") if directory.suffix in YAML_SUFFIXES else directory
     if begun != directory and holds_campaign(begun):
         return NoCampaign(f"{directory} is no campaign directory; did you mean {begun}?")
-    why = f"{files} is missing or empty" if directory.is_dir() else "there is no such directory"
+    absent = "it is a file, no directory" if directory.is_file() else "there is no such directory"
+    why = f"{files} is missing or empty" if directory.is_dir() else absent
     return NoCampaign(
         f"{directory} holds no campaign: {why}; begin one with: "
         "orchestrator run CAMPAIGN.yaml --directory DIR"

@@ -149,9 +149,9 @@ def locate(values: Floats, aggregate: str = "auto", origins: Integers | None = N
     counts = _count(logs)
     ordered = np.sort(logs, axis=2)
     centre = _middle(ordered, counts)
-    sigma, freedom = _pooled(logs, ordered, centre, counts)
+    sigma, freedom, scatter = _pooled(logs, ordered, centre, counts)
     if aggregate == "auto":
-        aggregate, shift, gain = _choose(ordered, centre, counts, sigma)
+        aggregate, shift, gain = _choose(ordered, centre, counts, sigma, scatter)
     else:
         shift, gain = np.zeros_like(centre), np.ones_like(centre)
     found = None if origins is None else estimate(logs, centre, sigma, origins)
@@ -210,15 +210,16 @@ def relocate(values: Floats, located: Located, expected: Floats, spread: Floats)
     return replace(located, log_value=location, count=count)
 
 
-def _pooled(logs: Floats, ordered: Floats, centre: Floats, counts: Integers) -> tuple[Floats, Floats]:
-    """Return the moderated noise per call path, and its degrees of freedom.
+def _pooled(logs: Floats, ordered: Floats, centre: Floats, counts: Integers) -> tuple[Floats, Floats, Floats]:
+    """Return the moderated noise per call path, its degrees of freedom, and the part that is no rounding.
 
     Values far from the median of their point are left out, by a scale from the ranges of all points: a few
     slow runs must not make all the others look noisy.
     """
     repeated = counts > 1
     if not np.any(repeated):
-        return np.full(len(logs), GUESSED_NOISE), np.full(len(logs), GUESS_WEIGHT)
+        guess = np.full(len(logs), GUESSED_NOISE)
+        return guess, np.full(len(logs), GUESS_WEIGHT), guess
     width = _taken(ordered, counts - 1) - ordered[:, :, 0]
     expected = _NORMAL_RANGE[np.minimum(counts, len(_NORMAL_RANGE) - 1)]
     scale = median(np.where(repeated, width / expected, np.nan))
@@ -241,11 +242,12 @@ def _pooled(logs: Floats, ordered: Floats, centre: Floats, counts: Integers) -> 
     if len(noisy):
         independent = _independent(deviation[noisy], whole.sum(axis=1)[noisy], variance[noisy])
         sigma[noisy], total[noisy] = _moderate(variance[noisy], freedom[noisy], independent)
+    scatter = sigma.copy()
     small = np.flatnonzero(sigma < _COARSE)
     # Rounding is the same in all repetitions.
     alike = np.sqrt(np.maximum(counts[small].mean(axis=1), 1))
     sigma[small] = np.maximum(sigma[small], _resolution(ordered[small]) * alike)
-    return sigma, total
+    return sigma, total, scatter
 
 
 def _whole(values: Floats) -> NDArray[np.bool_]:
@@ -346,11 +348,14 @@ def _inverse_trigamma(value: float) -> float:
     return x
 
 
-def _choose(ordered: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tuple[str, Floats, Floats]:
+def _choose(
+    ordered: Floats, centre: Floats, counts: Integers, sigma: Floats, scatter: Floats
+) -> tuple[str, Floats, Floats]:
     """Choose the aggregate that varies least between two halves of the repetitions of a point.
 
     Halves are drawn from the sorted values, so that nothing depends on the order of repetitions. Their robust
-    means lean on the median of both: two values alone do not show which is the outlier.
+    means lean on the median of both: two values alone do not show which is the outlier. ``scatter`` is the
+    part of the noise by which the minimum lies below the median: rounding is the same in all repetitions.
 
     Returns
     -------
@@ -378,7 +383,7 @@ def _choose(ordered: Floats, centre: Floats, counts: Integers, sigma: Floats) ->
         shift[n] = -np.median(np.nanmin(comparable[:, :n], axis=1)) if len(comparable) else 0.0
     return (
         "min",
-        shift[counts] * sigma[:, None],
+        shift[counts] * scatter[:, None],
         np.full_like(centre, min(mean / max(low, _TINY), _MOST_GAIN)),
     )
 

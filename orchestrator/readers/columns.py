@@ -11,14 +11,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.entries import SECONDS, is_number
+from orchestrator.readers.entries import in_seconds, is_number, is_stamp, left_out_stamps, timed
 
 REPETITION = ("repetition", "rep")
 LONG = frozenset({"callpath", "metric", "value"})
 """Columns of long tables."""
 RESERVED = (*sorted(LONG), *REPETITION)
 
-_WITH_UNIT = re.compile(r"(.*\S)\s*(?:\[\s*(\S+)\s*\]|\(\s*(\S+)\s*\))")
 _POSITION = re.compile(r"\d+", re.ASCII)
 _MOST = 0.75  # of its different values, which a parameter has at one value of the others
 _ROW_NUMBERS = ""  # the name of their column, as pandas writes it
@@ -140,8 +139,12 @@ def _numbers_rows(rows: Sequence[Sequence[str]]) -> bool:
     return len(numbers) == len(rows) or numbers == {0}
 
 
-def layout(names: Sequence[str], where: str, choice: Choice) -> tuple[Layout, list[str]]:
+def layout(
+    names: Sequence[str], where: str, choice: Choice, stamps: Collection[str] = ()
+) -> tuple[Layout, list[str]]:
     """Return where parameters and values are in rows with these names, and notes on what was assumed.
+
+    Columns of dates (``stamps``) are neither, unless the user names them: they say when runs were made.
 
     Raises
     ------
@@ -155,12 +158,12 @@ def layout(names: Sequence[str], where: str, choice: Choice) -> tuple[Layout, li
         raise ReadError(f"{where}: every column needs a name of its own; found {', '.join(map(repr, names))}")
     parameters = _chosen(choice.parameters, "parameter", names, where)
     if "value" in columns and ("metric" in columns or not choice.responses):
-        free = tuple((name, index) for name, index in columns.items() if name not in RESERVED)
-        return Layout(parameters or free, (), columns), []
+        parameters = parameters or _free(columns, (), lambda index: names[index] not in stamps)
+        return Layout(parameters, (), columns), _left_out(stamps, choice)
     if "metric" in columns and not choice.responses:
         raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
     metrics = _chosen(choice.responses, "response", names, where)
-    notes: list[str] = []
+    notes = _left_out([name for name in stamps if name not in dict(metrics)], choice)
     if choice.parameters is None:
         end = columns.get("callpath", min((index for _, index in metrics), default=-1))
         if end < 0:
@@ -168,22 +171,35 @@ def layout(names: Sequence[str], where: str, choice: Choice) -> tuple[Layout, li
                 f"{where}: which columns are parameters? Name the parameters (--parameters p,s), or "
                 "add a column 'callpath' between them, or use the columns callpath, metric, value"
             )
-        parameters = _free(columns, metrics, lambda index: index < end)
+        parameters = _free(columns, metrics, lambda index: index < end and names[index] not in stamps)
         if "callpath" not in columns:
             some = ", ".join(name for name, _ in parameters)
-            notes = [f"parameters are the columns before {metrics[0][0]}: {some}; --parameters names others"]
-    metrics = metrics or _free(columns, parameters, lambda index: True)
+            notes += [f"parameters are the columns before {metrics[0][0]}: {some}; --parameters names others"]
+    metrics = metrics or _free(columns, parameters, lambda index: names[index] not in stamps)
     if not metrics:
         raise ReadError(f"{where}: no column of values; found {', '.join(columns)}")
-    timed = _times(names)
-    seconds = {index: timed[names[index]][1] for _, index in metrics if names[index] in timed}
-    metrics = tuple(
-        (timed[name][0] if name in timed and name == names[index] else name, index) for name, index in metrics
-    )
+    units = {index: timed(names[index])[1] for _, index in metrics}
+    seconds = {index: unit for index, unit in units.items() if unit is not None}
+    metrics = tuple((timed(name)[0] if index in seconds else name, index) for name, index in metrics)
     converted = [names[index] for index, unit in seconds.items() if unit != 1]
-    notes += [f"values of {', '.join(converted)} are in seconds from here on"] if converted else []
+    notes += [in_seconds(converted)] if converted else []
     _check_different(parameters, metrics, where)
     return Layout(parameters, metrics, columns, seconds), notes
+
+
+def stamps_among(names: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Return the columns that hold nothing but dates."""
+    return [
+        name
+        for index, name in enumerate(names)
+        if rows and name not in RESERVED and all(is_stamp(row[index]) for row in rows)
+    ]
+
+
+def _left_out(stamps: Collection[str], choice: Choice) -> list[str]:
+    if not stamps or choice.parameters is not None:
+        return []
+    return [left_out_stamps(list(stamps), "--parameters makes them parameters")]
 
 
 def _as_reserved(names: Sequence[str], choice: Choice) -> list[str]:
@@ -191,16 +207,6 @@ def _as_reserved(names: Sequence[str], choice: Choice) -> list[str]:
     said = {text.partition("=")[0].strip() for text in (*(choice.parameters or ()), *choice.responses)}
     free = {low for name in names if name not in said and (low := name.lower()) in RESERVED} - set(names)
     return [name.lower() if name.lower() in free and name not in said else name for name in names]
-
-
-def _times(names: Sequence[str]) -> dict[str, tuple[str, float]]:
-    """Return what columns such as ``time [ms]`` are called without their unit, and the unit in seconds."""
-    parted = {name: found for name in names if (found := _WITH_UNIT.fullmatch(name))}
-    return {
-        name: (found[1], SECONDS[unit])
-        for name, found in parted.items()
-        if (unit := found[2] or found[3]) in SECONDS
-    }
 
 
 def forgotten(chosen: Layout, rows: Sequence[Sequence[object]]) -> tuple[str, ...]:
@@ -268,13 +274,18 @@ def _chosen(
     return tuple(column for _, column in found if column is not None)
 
 
+def heading_of(text: str, names: Collection[str]) -> str | None:
+    """Return the heading that a text names, also without its unit of time; None where there is none."""
+    if text in names:
+        return text
+    found = [name for name in names if timed(name)[0] == text]
+    return found[0] if len(found) == 1 else None
+
+
 def _found(text: str, names: Sequence[str]) -> tuple[str, int] | None:
     """Return the name and position of the column that a text names; None where there is none."""
-    if text in names:
-        return text, names.index(text)
-    without_unit = [name for name, (plain, _) in _times(names).items() if plain == text]
-    if len(without_unit) == 1:
-        return text, names.index(without_unit[0])
+    if (heading := heading_of(text, names)) is not None:
+        return text, names.index(heading)
     column, equals, name = (part.strip() for part in text.partition("="))
     if equals and not name:
         return None

@@ -7,6 +7,7 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,7 +27,14 @@ SECONDS = MappingProxyType(
 )
 """Units of time in files, in seconds."""
 
+Groups = dict[tuple[str, str], dict[tuple[Value, ...], list[float]]]
+"""Values by call path and metric, and by point."""
+
+_WITH_UNIT = re.compile(r"(.*\S)\s*(?:\[\s*(\S+)\s*\]|\(\s*(\S+)\s*\))")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_STAMP = re.compile(  # 2026-11-27, 27.11.2026, 11/27/2026, with or without a time of day
+    r"(?:\d{4}-\d\d-\d\d|\d\d?([./])\d\d?\1\d{4})(?:[T ]+\d\d?:\d\d.*)?", re.ASCII
+)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 _PLAIN_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
@@ -96,6 +104,23 @@ def with_points(rows: Sequence[list[str]]) -> Sequence[list[str]] | None:
     return [[cell.replace(",", ".") if cell.strip() in commas else cell for cell in row] for row in rows]
 
 
+def timed(name: str) -> tuple[str, float | None]:
+    """Return a name such as ``time [ms]`` without its unit of time, and that in seconds; None without one."""
+    found = _WITH_UNIT.fullmatch(name)
+    seconds = SECONDS.get(found[2] or found[3]) if found else None
+    return (name, None) if found is None or seconds is None else (found[1], seconds)
+
+
+def is_stamp(cell: object) -> bool:
+    """Return whether a cell is a date, with or without a time of day."""
+    return isinstance(cell, date) or (isinstance(cell, str) and _STAMP.fullmatch(cell.strip()) is not None)
+
+
+def left_out_stamps(names: Sequence[str], remedy: str) -> str:
+    """Return the note that columns of dates are no parameters, and how they would be."""
+    return f"left out: {', '.join(names)}, which {'holds' if len(names) == 1 else 'hold'} dates; {remedy}"
+
+
 def number(text: str, where: str) -> int | float:
     """Return a finite number, an integer if it is written as one."""
     if not is_number(text):
@@ -129,17 +154,19 @@ def coordinate(value: object, where: str) -> Value:
 def assemble(parameters: Sequence[str], entries: Iterable[Entry], source: str) -> Measurements:
     """Group entries by call path and metric; entries of one point are repetitions, in order.
 
+    Metrics whose names have a unit of time, such as ``time [ms]``, are in seconds from here on.
+
     Raises
     ------
     ReadError
-        Without parameters or entries, for parameters named twice, and for a parameter with both
-        numbers and texts.
+        Without parameters or entries, for parameters named twice, for a parameter with both
+        numbers and texts, and for a metric that is given in two units at one point.
     """
     if not parameters:
         raise ReadError(f"{source}: no parameters")
     if "" in parameters or len(set(parameters)) != len(parameters):
         raise ReadError(f"{source}: every parameter needs a name of its own, not {', '.join(parameters)}")
-    groups: dict[tuple[str, str], dict[tuple[Value, ...], list[float]]] = {}
+    groups: Groups = {}
     kinds: dict[str, Value] = {}
     checked: set[tuple[type, ...]] = set()
     for entry in entries:
@@ -150,13 +177,55 @@ def assemble(parameters: Sequence[str], entries: Iterable[Entry], source: str) -
         groups.setdefault((entry.callpath, entry.metric), {}).setdefault(entry.point, []).extend(entry.values)
     if not groups:
         raise ReadError(f"{source}: no measurements")
+    groups, converted = _without_units(groups, source)
     coordinates = dict.fromkeys(key for values in groups.values() for key in values)
     points = {key: Point(tuple(zip(parameters, key, strict=True))) for key in coordinates}
     items = tuple(
         Measurement(callpath, metric, {points[key]: tuple(found) for key, found in values.items()})
         for (callpath, metric), values in groups.items()
     )
-    return Measurements(tuple(parameters), items)
+    notes = (f"{source}: {in_seconds(converted)}",) if converted else ()
+    return Measurements(tuple(parameters), items, notes=notes)
+
+
+def _without_units(groups: Groups, source: str) -> tuple[Groups, list[str]]:
+    """Return groups with times in seconds, by their names without units, and the names that were converted.
+
+    Raises
+    ------
+    ReadError
+        For a point at which a call path has one metric in two units.
+    """
+    found: Groups = {}
+    converted: dict[str, None] = {}
+    for (callpath, heading), values in groups.items():
+        name, unit = timed(heading)
+        there = found.setdefault((callpath, name), {})
+        if there.keys() & values.keys():
+            raise ReadError(
+                f"{source}: {name} of {callpath} has two units at the same points, also as {heading}; "
+                "leave out one of them, or rename it"
+            )
+        if unit not in (None, 1.0):
+            converted[heading] = None
+            values = {point: [value * unit for value in there] for point, there in values.items()}
+        there.update(values)
+    return found, list(converted)
+
+
+def in_seconds(names: Iterable[str]) -> str:
+    """Return the note that metrics, named with their units, were converted."""
+    return f"values of {', '.join(names)} are in seconds from here on"
+
+
+def numbers_as_texts(known: Measurements) -> tuple[str, ...]:
+    """Return the parameters whose values are numbers, but written as texts, which makes them categories."""
+    return tuple(
+        name
+        for name in known.parameters
+        if name not in known.categorical
+        and all(isinstance(value, str) and is_number(value.strip()) for value in known.values_of(name))
+    )
 
 
 def of_metrics(known: Measurements, metrics: Collection[str], source: str) -> Measurements:
@@ -168,6 +237,7 @@ def of_metrics(known: Measurements, metrics: Collection[str], source: str) -> Me
         If one of them was not measured.
     """
     there = known.metrics()
+    metrics = [metric if metric in there else timed(metric)[0] for metric in metrics]
     missing = [metric for metric in metrics if metric not in there]
     if missing:
         raise ReadError(f"{source}: no measurements of {', '.join(missing)}; there are {', '.join(there)}")

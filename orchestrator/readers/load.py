@@ -10,7 +10,7 @@ from pathlib import Path
 from orchestrator.errors import ReadError
 from orchestrator.readers import ramble, reframe
 from orchestrator.readers.columns import Choice
-from orchestrator.readers.entries import Entry, assemble, content_of, decoded, of_metrics
+from orchestrator.readers.entries import Entry, assemble, content_of, decoded, numbers_as_texts, of_metrics
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
 from orchestrator.readers.table import DELIMITERS, read_csv, read_parquet
@@ -85,7 +85,13 @@ def _with_categories(known: Measurements, categorical: Collection[str], source: 
             f"{source}: {', '.join(missing)} cannot be categorical, as the parameters are "
             f"{', '.join(known.parameters)}"
         )
-    return replace(known, categorical=known.categorical | frozenset(categorical))
+    known = replace(known, categorical=known.categorical | frozenset(categorical))
+    doubts = [
+        f"{source}: {name} has numbers that are written as texts, so it is a category: write them without "
+        f"quotes, or, if it is one, --categorical {name} says so"
+        for name in numbers_as_texts(known)
+    ]
+    return replace(known, notes=(*known.notes, *doubts))
 
 
 def _results(path: Path) -> Path:

@@ -28,9 +28,10 @@ _TIMED = re.compile(r"\b(time|elapsed|seconds|duration|wall|walltime|wtime|runti
 _HEADER = re.compile(r"\b(times?|timings?|timers?|seconds)\b", re.IGNORECASE)
 _FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
 _UNIT_IN_LABEL = re.compile(r"[(\[]\s*([a-zµ]+)\s*[)\]]")
-# What has a unit of time, or speaks of one, and is none: rates, dates, sizes of steps.
+# What has a unit of time, or speaks of one, and is none: rates (I/O is none), dates, sizes of steps.
 _OTHER = re.compile(
-    r"per |/|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
+    r"per |(?<!\bi)/|/(?!o\b)|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b",
+    re.IGNORECASE,
 )
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.entries import SECONDS, Entry, assemble, is_number, number
+from orchestrator.readers.entries import SECONDS, Entry, assemble, is_number, number, timed
 from orchestrator.readers.settings import Settings, differing, follows, point_of
 from orchestrator.types import Measurements
 
@@ -120,8 +120,10 @@ def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], sou
             text = str(figure.get("value")).strip()
             if not is_number(text):
                 continue
-            value = float(number(text, where)) * SECONDS.get(str(figure.get("units", "")).strip(), 1.0)
-            yield Entry(where=where, callpath=callpath, metric=_metric(figure), point=point, values=(value,))
+            value, metric = float(number(text, where)), _metric(figure)
+            if (unit := SECONDS.get(str(figure.get("units", "")).strip())) is not None:
+                value, metric = value * unit, timed(metric)[0]
+            yield Entry(where=where, callpath=callpath, metric=metric, point=point, values=(value,))
 
 
 def _metric(figure: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.entries import SECONDS, Entry, assemble, finite
+from orchestrator.readers.entries import SECONDS, Entry, assemble, finite, timed
 from orchestrator.readers.settings import Settings, differing, point_of
 from orchestrator.types import Measurements
 
@@ -87,6 +87,7 @@ def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], sou
     for name, record in item["perfvalues"].items():
         if not isinstance(record, list) or len(record) < 5 or record[0] is None:
             continue  # the extraction of this value failed
-        value = finite(record[0], f"{where}: {name}") * SECONDS.get(str(record[4]).strip(), 1.0)
-        metric = name.rpartition(":")[2]
+        value, metric = finite(record[0], f"{where}: {name}"), name.rpartition(":")[2]
+        if (unit := SECONDS.get(str(record[4]).strip())) is not None:
+            value, metric = value * unit, timed(metric)[0]
         yield Entry(where=where, callpath=title.split()[0], metric=metric, point=point, values=(value,))

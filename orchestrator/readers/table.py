@@ -18,7 +18,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.columns import Choice, Layout, fitting, forgotten, is_header, layout, numbered
+from orchestrator.readers.columns import (
+    Choice,
+    Layout,
+    fitting,
+    forgotten,
+    is_header,
+    layout,
+    numbered,
+    stamps_among,
+)
 from orchestrator.readers.entries import (
     DEFAULT_CALLPATH,
     DEFAULT_METRIC,
@@ -86,7 +95,7 @@ def read_csv(
     pointed = None if _delimiter(text) == "," else with_points(fields)
     commas = [] if pointed is None else ["commas in numbers are taken for decimal points"]
     columns, assumed = fitting(header, pointed or fields, choice, places.__getitem__)
-    chosen, more = layout(columns, where, choice)
+    chosen, more = layout(columns, where, choice, stamps_among(columns, pointed or fields))
     notes = (*assumed, *commas, *more)
     return _assembled(chosen, choice, zip(places, pointed or fields, strict=True), _from_text, source, notes)
 
@@ -174,10 +183,15 @@ def read_parquet(
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise ReadError(f"{source}: broken Parquet file: {error}") from error
     names: list[str] = [table.column_names[index] for index in kept]
-    rows = ((f"{source}: row {n}", row) for n, row in enumerate(zip(*columns, strict=True), start=1))
+    fields = list(zip(*columns, strict=True))
+    rows = ((f"{source}: row {n}", row) for n, row in enumerate(fields, start=1))
     choice = Choice(parameters=parameters, responses=responses)
-    chosen, notes = layout(names, source, choice)
-    return _assembled(chosen, choice, rows, coordinate, source, notes)
+    chosen, notes = layout(names, source, choice, stamps_among(names, fields))
+    known = _assembled(chosen, choice, rows, coordinate, source, notes)
+    categories = (
+        name for name, k in chosen.parameters if arrow.types.is_dictionary(table.field(kept[k]).type)
+    )
+    return replace(known, categorical=frozenset(categories))
 
 
 def _assembled(
@@ -202,7 +216,7 @@ def _assembled(
         [f"{len(failed)} values are not finite and were left out, the first at {failed[0]}"] if failed else []
     )
     remarks = (*notes, *doubts, *_unmeasured(empty), *left_out)
-    return replace(known, notes=tuple(f"{source}: {note}" for note in remarks))
+    return replace(known, notes=(*known.notes, *(f"{source}: {note}" for note in remarks)))
 
 
 def _unmeasured(empty: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from orchestrator.models.base import Category, Model, holds_at
 from orchestrator.types import Measurement, Point, Value
 
 _CURVE = 60  # points of a curve
+_ROOM = 80  # characters of a line above or below a figure
 
 
 def png(figure: Figure) -> bytes:
@@ -67,8 +69,13 @@ def draw(
     )
     _draw_along(axes, name, model, measured, at)
     axes.set_ylabel(literal(_unit(measured)))
-    axes.set_title(literal(f"{measured.callpath}: {model.expression}"), fontsize="small")
+    axes.set_title(literal(wrapped(f"{measured.callpath}: {model.expression}")), fontsize="small")
     return axes
+
+
+def wrapped(text: str) -> str:
+    """Return a text in lines that a figure of the usual size has room for."""
+    return "\n".join(textwrap.wrap(text, _ROOM, break_on_hyphens=False)) or text
 
 
 def _unit(measured: Measurement) -> str:
@@ -90,7 +97,7 @@ def _draw_along(place: Axes, name: str, model: Model, measured: Measurement, at:
     place.plot(xs, predicted.value, color="C1", linewidth=1.3)
     place.fill_between(xs, predicted.low, predicted.high, color="C1", alpha=0.2, linewidth=0)
     others = ", ".join(f"{key}={value}" for key, value in rest.items())
-    place.set_xlabel(literal(f"{name}  ({others})" if others else name), fontsize="small")
+    place.set_xlabel(literal(wrapped(f"{name}  ({others})" if others else name)), fontsize="small")
     place.set_ylim(0, 1.05 * place.get_ylim()[1])  # values that hardly differ have next to no margin
 
 

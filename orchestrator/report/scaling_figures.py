@@ -8,6 +8,7 @@ from matplotlib.ticker import FuncFormatter
 
 from orchestrator.models.base import Model
 from orchestrator.models.scaling import Band, Study, curve, relative
+from orchestrator.report.figures import literal, wrapped
 from orchestrator.types import Measurement, Point, format_value
 
 _MEASURED, _MODEL, _IDEAL = "C0", "C1", "black"
@@ -25,6 +26,7 @@ def draw_speedup(axes: Axes, model: Model, measured: Measurement, study: Study, 
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(_PLAIN)
     _label(axes, study, point, "speedup")
+    axes.set_title(literal(wrapped(measured.callpath)), fontsize="small")
 
 
 def _draw_band(axes: Axes, n: np.ndarray[tuple[int], np.dtype[np.float64]], band: Band) -> None:
@@ -40,7 +42,8 @@ def _start(study: Study, point: Point) -> float:
 
 def _label(axes: Axes, study: Study, point: Point, what: str) -> None:
     rest = ", ".join(f"{name}={format_value(value)}" for name, value in point.items if name != study.along)
-    axes.set_xlabel(f"N = {study.processes.text}" + (f"  ({rest})" if rest else ""), fontsize="small")
+    where = f"N = {study.processes.text}" + (f"  ({rest})" if rest else "")
+    axes.set_xlabel(literal(wrapped(where)), fontsize="small")
     axes.set_ylabel(what, fontsize="small")
     axes.tick_params(labelsize="small")
 

@@ -9,8 +9,10 @@ import pickle
 import threading
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import orchestrator as mo
@@ -39,6 +41,16 @@ def test_measurements_runs_models_and_status(rehearsal: mo.Campaign) -> None:
     assert campaign.status.state == "stopped"
     assert "core-hours" in repr(campaign)
     assert "<table>" in campaign._repr_html_()
+
+
+@pytest.mark.parametrize("other", [{"truth": {"main": "2 * s"}}, {"noise": np.int64(7)}])
+def test_a_directory_holds_one_rehearsal(rehearsal: mo.Campaign, other: dict[str, Any]) -> None:
+    """Measurements of the first one passed for those of another truth."""
+    file = rehearsal.directory.parent / "campaign.yaml"
+    before = rehearsal.measurements
+    with pytest.raises(mo.CampaignError, match=r"yield something else \(executor\..* --directory"):
+        mo.simulate(file, rehearsal.directory, **other)
+    pd.testing.assert_frame_equal(mo.simulate(file, rehearsal.directory).measurements, before)
 
 
 def test_the_status_is_that_of_the_command_line(rehearsal: mo.Campaign) -> None:

@@ -280,3 +280,9 @@ def test_too_little_to_model() -> None:
     frame["time"] = -1.0
     with pytest.raises(mo.ModelError):
         mo.fit(frame, ["p", "n"], "time", "region")
+
+
+def test_a_plot_of_speedup_names_the_call_path(models: mo.Models) -> None:
+    study = models.speedup("p")
+    assert study.plot("main->f").get_title() == "main->f"
+    assert repr(study).startswith("2 models; ")

@@ -1,6 +1,7 @@
 """Tables that are unusual but possible: models of them, or an error that says what to do."""
 
 import datetime
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -126,6 +127,11 @@ def test_the_order_of_rows_does_not_matter_with_categories(modeler: str) -> None
             lambda _: UNCHECKED.simulate("generic", overrides={"stop.budget": len}),
             "is nothing that a campaign file",
         ),
+        (
+            lambda _: UNCHECKED.simulate("generic", truth={"main": len}),
+            "truth: main is <built-in function len>: .* give texts and numbers",
+        ),
+        (lambda _: UNCHECKED.simulate("generic", noise=len), "noise is <built-in function len>"),
         (lambda _: UNCHECKED.simulate("generic", truth="n"), "truth is of type str: give a dictionary"),
         (
             lambda _: UNCHECKED.simulate("generic", dataset=FALLING),
@@ -253,3 +259,87 @@ def test_a_number_that_is_too_large_is_told() -> None:
     for exponent in (400, 5000):
         with pytest.raises(mo.MeasurementError, match=rf"p=10\*\*{exponent}: the largest number"):
             models.predict(p=10**exponent)
+
+
+@pytest.mark.parametrize("response", ["time", "time [ms]"])
+def test_times_are_in_seconds_whatever_their_column_says(response: str) -> None:
+    table = pd.DataFrame({"p": FALLING["p"], "time [ms]": 1000 * FALLING["time"]})
+    with pytest.warns(UserWarning, match=r"values of time \[ms\] are in seconds from here on") as warned:
+        models = mo.fit(table, "p", response, modeler="pmnf")
+    assert warned[0].filename == __file__
+    wanted = mo.fit(FALLING, "p", "time", modeler="pmnf")
+    assert models["<root>", "time"].expression == wanted["<root>", "time"].expression
+    assert models["<root>", "time [ms]"].metric == "time"
+
+
+def test_two_tables_with_other_units_are_put_together() -> None:
+    seconds = FALLING.rename(columns={"time": "value"}).assign(metric="time", version="A")
+    milliseconds = seconds.assign(metric="time [ms]", value=1000 * seconds["value"], version="B")
+    with pytest.warns(UserWarning, match="in seconds"):
+        models = mo.fit(pd.concat([seconds, milliseconds], ignore_index=True), modeler="pmnf")
+    assert len({model.expression for model in models}) == 1 and len(models) == 2
+
+
+def test_a_response_is_a_metric_of_a_long_table() -> None:
+    parts = [FALLING.rename(columns={"time": "value"}).assign(metric=name) for name in ("time [ms]", "io")]
+    table = pd.concat(parts, ignore_index=True)
+    (model,) = mo.fit(table, response="io", modeler="pmnf")
+    assert model.metric == "io"
+    with pytest.raises(mo.MeasurementError, match="no measurements of oi; there are time, io"):
+        mo.fit(table, response="oi")
+
+
+def test_dates_and_numbers_of_repetitions_are_no_parameters_of_a_long_table() -> None:
+    when = pd.date_range("2026-11-27", periods=4)
+    long = FALLING.rename(columns={"time": "value"}).assign(metric="time", rep=1)
+    for dates in (when, when.astype(str)):
+        with pytest.warns(UserWarning, match=r"left out: day, which holds dates; parameters=\['p', 'day'\]"):
+            models = mo.fit(long.assign(day=dates), modeler="pmnf")
+        assert models.measurements.parameters == ("p",)
+
+
+def test_texts_that_are_numbers_are_noted() -> None:
+    table = pd.concat([FALLING.assign(n=n) for n in ("1", "2")], ignore_index=True)
+    with pytest.warns(UserWarning, match=r"frame\['n'\] = pandas.to_numeric\(frame\['n'\]\) makes them num"):
+        assert len(mo.fit(table, ["p", "n"], "time", modeler="pmnf")) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mo.fit(table.astype({"n": "category"}), ["p", "n"], "time", modeler="pmnf")
+
+
+def test_what_reading_had_to_assume_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("p,time\n1,2\n2,nan\n")
+    with pytest.warns(UserWarning, match="1 values are not finite and were left out"):
+        assert len(mo.read(path, parameters="p", responses="time")) == 1
+
+
+def test_categories_with_names_like_numbers_survive_parquet(tmp_path: Path) -> None:
+    table = FALLING.rename(columns={"time": "value"}).assign(metric="time", p=list("1248"))
+    table.astype({"p": "category"}).to_parquet(tmp_path / "a.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mo.read(tmp_path / "a.parquet")["p"].dtype == "category"
+    table.to_parquet(tmp_path / "b.parquet")
+    with pytest.warns(UserWarning, match="p has numbers that are written as texts"):
+        mo.read(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda models: models.predict(p=[2, 4]), r"p=\[2, 4\]: a point has one value .* give a table"),
+        (lambda models: models.predict(p=FALLING["p"]), "a point has one value"),
+        (lambda models: models.predict(pd.DataFrame({"p": ["2"]})), "p='2': p is a number"),
+        (lambda _: UNCHECKED.fit(FALLING.set_index("p")["time"]), r"not Series; series\.reset_index\(\)"),
+    ],
+)
+def test_several_points_and_series_become_tables(call: Callable[[Any], object], message: str) -> None:
+    with pytest.raises(mo.MeasurementError, match=message):
+        call(mo.fit(FALLING, "p", "time", modeler="pmnf"))
+
+
+def test_a_file_is_no_campaign_directory(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,time\n1,2\n")
+    with pytest.raises(mo.JournalError, match=r"a\.csv holds no campaign: it is a file, no directory"):
+        mo.load(tmp_path / "a.csv")

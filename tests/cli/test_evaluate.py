@@ -61,6 +61,13 @@ def test_a_starting_set_over_budget_is_reported_apart_and_counts_as_wrong(
     (row,) = rows(capsys, *SYNTHETIC, "--strategy", "cpf", "--budget", "0.01")
     assert row["feasible_percent"] == row["accurate_percent"] == 0
     assert row["median_error_percent"] is None  # no model, no number
+    assert (
+        main([word for word in SYNTHETIC if word != "--json"] + ["--strategy", "cpf", "--budget", "0.01"])
+        == 0
+    )
+    shown = capsys.readouterr()
+    assert shown.out.split("\n")[1].split() == ["cpf", "0.01", "%", "0.0", "%", "0.0", "%", *4 * "-", "3"]
+    assert shown.err.endswith("a budget of 0.01 %, so there are no models: give a larger --budget\n")
 
 
 def test_measured_data_are_replayed_and_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

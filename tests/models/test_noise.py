@@ -178,3 +178,11 @@ def test_few_call_paths_that_seem_alike_are_pooled_less_than_many() -> None:
     values = lognormal(rng, (60, 6, 2), 0.05)
     few, many = locate(values[:4]), locate(values)
     assert few.freedom.max() < 0.5 * many.freedom.max()
+
+
+def test_the_minimum_of_values_that_never_differ_is_their_location() -> None:
+    """That of others lies below their median, by a multiple of what was taken for rounding here."""
+    slowed = np.exp(0.3 * np.abs(np.random.default_rng(0).standard_t(2, (12, 10))))
+    located = locate(np.stack([slowed, np.full_like(slowed, 0.0025)]))
+    assert located.aggregate == "min"
+    np.testing.assert_allclose(np.exp(located.log_value[1]), 0.0025, rtol=1e-6)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,29 @@ def test_the_case_study_has_its_grid_and_repetitions() -> None:
     got = load([measurement_data() / "relearn" / "relearn_data.txt"])
     assert (got.parameters, len(got.points), len(got.items)) == (("p", "n"), 25, 14)
     assert {len(values) for item in got.items for values in item.values.values()} == {2}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_times_with_their_unit_are_in_seconds_in_every_format(tmp_path: Path, spelling: str) -> None:
+    path = tmp_path / "measurements"
+    path.write_text(re.sub(r"\btime\b", "time [ms]", SPELLINGS[spelling]))
+    for metric in (None, "time", "time [ms]"):
+        known = load([path], metrics=None if metric is None else [metric])
+        assert known.metrics() == ("time",)
+        found = {point: pytest.approx(values) for point, values in known.items[0].values.items()}
+        assert found == {Point.of(p=1): (0.0015, 0.002), Point.of(p=2): (0.003,)}
+        assert known.notes == (f"{path}: values of time [ms] are in seconds from here on",)
+    path.write_text(path.read_text() + SPELLINGS["json lines"] if spelling == "json lines" else CSV)
+    if spelling == "json lines":
+        with pytest.raises(ReadError, match=r"time of main has two units at the same points, also as"):
+            load([path])
+
+
+def test_numbers_that_are_written_as_texts_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(LINES.replace('"p": 1', '"p": "1"').replace('"p": 2', '"p": "2"'))
+    assert load([path]).notes == (
+        f"{path}: p has numbers that are written as texts, so it is a category: write them without quotes, "
+        "or, if it is one, --categorical p says so",
+    )
+    assert load([path], categorical=["p"]).notes == ()

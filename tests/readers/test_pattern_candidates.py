@@ -57,6 +57,8 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
         ("     PWSCF        :      0.35s CPU      0.72s WALL", 0.72),
         ("     PWSCF        :   1m10.35s CPU   1m20.72s WALL", 80.72),
         ("time 1.5, of which 1 was waited", 1.5),
+        ("I/O 250 ms", 0.25),
+        ("I/O time: 2.5", 2.5),
     ],
 )
 def test_times_are_found_with_their_unit(line: str, value: float) -> None:
@@ -67,6 +69,8 @@ def test_times_are_found_with_their_unit(line: str, value: float) -> None:
     "line",
     [
         "rate 5.0 GB/s",
+        "time/step: 0.5 s",
+        "I/O 250 ms/step",
         "12 particles",
         "start time Fri Nov 20 11:30:04 2026",
         "time step: 0.005",

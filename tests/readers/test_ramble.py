@@ -60,7 +60,7 @@ def test_failed_experiments_do_not_count() -> None:
 
 def test_units_of_time_become_seconds_and_texts_are_left_out() -> None:
     figures = [
-        {"name": "wall", "value": "250", "units": "ms", "origin_type": "application"},
+        {"name": "wall [ms]", "value": "250", "units": "ms", "origin_type": "application"},
         {"name": "host", "value": "n17", "units": "", "origin_type": "application"},
         {"name": "energy", "value": "3", "units": "J", "origin_type": "modifier", "origin": "power"},
     ]

@@ -74,6 +74,29 @@ def test_times_are_in_seconds_whatever_their_heading_says(response: str, name: s
     assert item.values[Point.of(p=1)] == pytest.approx((value,))
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "parameters"),
+    [
+        ("date,p,time\n2026-11-27,1,2\n2026-11-28,1,3\n", {"responses": ["time"]}, ("p",)),
+        ("p,when,callpath,time\n1,27.11.2026 8:05,main,2\n1,28.11.2026 8:06,main,3\n", {}, ("p",)),
+        ("p,when,metric,value\n1,2026-11-27T08:05:00Z,time,2\n1,2026-11-28 08:06,time,3\n", {}, ("p",)),
+        ("p,when,time\n1,11/27/2026,2\n1,11/28/2026,3\n", {"parameters": ["p"]}, ("p",)),
+        ("p,when,time\n1,v2026.11,2\n1,v2026-11-28,3\n", {"responses": ["time"]}, ("p", "when")),
+        ("p,d,time\n1,2026-11-27,2\n", {"parameters": ["p", "d"], "responses": ["time"]}, ("p", "d")),
+    ],
+)
+def test_dates_are_no_parameters_unless_the_user_says_so(
+    text: str, options: dict[str, list[str]], parameters: tuple[str, ...]
+) -> None:
+    got = read_csv(text, "in.csv", **options)
+    assert got.parameters == parameters
+    assert got.metrics() == ("time",)
+    said = "which holds dates; --parameters makes them parameters" in "".join(got.notes)
+    assert said == ("d" not in parameters and "when" not in parameters and "parameters" not in options)
+    if parameters == ("p",):
+        assert list(got.items[0].values.values()) == [(2.0, 3.0)], "repetitions, not points of their own"
+
+
 def test_a_parameter_may_be_called_like_a_repetition_if_the_user_says_so() -> None:
     assert read("Rep,time\n1,2\n", ["Rep"]).parameters == ("Rep",)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from orchestrator.models.pmnf.modeler import modeler
@@ -60,3 +61,16 @@ def test_a_model_of_a_category_is_drawn_with_the_points_of_its_category() -> Non
         assert len(seen) == 2 * len(SIZES)
         assert seen.min() == pytest.approx(10 * SCALE[kind]) and seen.max() <= 51 * SCALE[kind]
         assert np.isfinite(np.asarray(curve.get_ydata(), dtype=float)).all()
+
+
+def test_long_names_stay_within_a_figure() -> None:
+    path = "main->" + "std::vector<Field<double>>::operator()(unsigned long const&)" * 3
+    measured = Measurement(path, "time", {Point.of(n=n): (float(n),) for n in SIZES})
+    [model] = modeler()(Measurements(("n",), (measured,)))
+    figure = Figure(layout="constrained")
+    axes = figures.draw(model, measured, "n", axes=figure.add_subplot())
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    assert axes.get_title().replace("\n", "").replace(" ", "").startswith(path.replace(" ", ""))
+    assert axes.title.get_window_extent().x0 >= 0
+    assert axes.title.get_window_extent().x1 <= figure.bbox.x1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
@@ -59,6 +60,11 @@ def _median(values: Sequence[float]) -> float:
     return float(np.median(values)) if values else float("nan")
 
 
+def _shown(value: float, form: str, unit: str = "") -> str:
+    """Return a number with its unit, or a dash where no function has a model."""
+    return "-" if math.isnan(value) else f"{value:{form}}{unit}"
+
+
 def table(results: Sequence[Row]) -> str:
     """Return rows as aligned text, a header first."""
     heads = (
@@ -78,10 +84,10 @@ def table(results: Sequence[Row]) -> str:
             f"{row['budget_percent']:g} %",
             f"{row['accurate_percent']:.1f} %",
             f"{row['feasible_percent']:.1f} %",
-            f"{row['median_error_percent']:.2f} %",
-            f"{row['median_cost_percent']:.2f} %",
-            f"{row['median_runs']:g}",
-            f"{row['interval_coverage_percent']:.1f} %",
+            _shown(row["median_error_percent"], ".2f", " %"),
+            _shown(row["median_cost_percent"], ".2f", " %"),
+            _shown(row["median_runs"], "g"),
+            _shown(row["interval_coverage_percent"], ".1f", " %"),
             str(row["functions"]),
         )
         lines.append((row["strategy"], *numbers))

@@ -109,6 +109,14 @@ def test_sliders_obey_the_keyboard_and_say_where_they_are(campaign: Opened) -> N
     assert slider.input_value() == "9"
 
 
+def test_sliders_keep_their_width_beside_long_names(campaign: Opened) -> None:
+    width = campaign.page.evaluate("""() => {
+        const label = document.querySelector(".slider label");
+        label.textContent = "cells_per_direction_and_process_and_level";
+        return label.nextElementSibling.getBoundingClientRect().width; }""")
+    assert width > 60
+
+
 def test_search_shows_matches_below_their_callers(campaign: Opened) -> None:
     campaign.page.get_by_role("searchbox").fill("wait")
     campaign.frame()

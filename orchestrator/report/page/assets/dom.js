@@ -97,7 +97,8 @@ export function choice(label, options, chosen, changed) {
 export function folded(tag, attributes, children, most, what) {
   if (children.length <= most) return [el(tag, attributes, children)];
   return [el(tag, attributes, children.slice(0, most)), el("details", { class: "data" },
-    el("summary", {}, `${children.length - most} more ${what}`), el(tag, attributes, children.slice(most)))];
+    el("summary", {}, `${children.length - most} more ${children.length - most > 1 ? what : what.replace(/s$/, "")}`),
+    el(tag, attributes, children.slice(most)))];
 }
 
 export function badges(texts) {
