@@ -67,6 +67,16 @@ class ControllerStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutableReplaced:
+    """Attempts that finish from here on started another program than those before, under the same path.
+
+    ``executables``: what tells its content, by role (see `orchestrator.journal.executables`).
+    """
+
+    executables: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class RoundProposed:
     """The runs that the strategy chose, with one reason per run.
 
@@ -313,6 +323,7 @@ Event = (
     | CampaignChanged
     | ControllerStarted
     | ControllerStopped
+    | ExecutableReplaced
     | RoundProposed
     | AttemptIntended
     | AttemptSubmitted
@@ -383,6 +394,7 @@ _NAMES: dict[type[Any], str] = {
     CampaignChanged: "campaign_changed",
     ControllerStarted: "controller_started",
     ControllerStopped: "controller_stopped",
+    ExecutableReplaced: "executable_replaced",
     RoundProposed: "round_proposed",
     AttemptIntended: "attempt_intended",
     AttemptSubmitted: "attempt_submitted",

@@ -114,6 +114,11 @@ def _controller_started(event: events.ControllerStarted, state: State) -> State:
 
 
 @_apply.register
+def _executable_replaced(event: events.ExecutableReplaced, state: State) -> State:
+    return state._replace(executables={**state.executables, **event.executables})
+
+
+@_apply.register
 def _round_proposed(event: events.RoundProposed, state: State) -> State:
     runs = state.runs.mutate()
     reasons = state.reasons.mutate()

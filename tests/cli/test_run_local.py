@@ -107,6 +107,21 @@ def test_a_program_that_is_replaced_between_controllers_is_told_everywhere() -> 
     assert told in (Path.cwd() / "tiny" / "report.html").read_text()
 
 
+def test_a_program_that_is_replaced_while_the_controller_runs_is_told_everywhere() -> None:
+    replaces = 'if [ "$1" = 3 ]; then cp "$0" new; echo "# other flags" >> new; mv new "$0"; fi\necho'
+    result = finished(PROGRAM.replace("echo", replaces, 1))
+    told = "the executable was replaced during the campaign: measurements of several are mixed"
+    assert f"warning: {told}" in result.err
+    assert [text.split(", and")[0] for text in result.document["executables"]] == [told]
+    assert told in " ".join(run("status", "tiny").out.split())
+    assert "the executable was replaced: runs that end from now on" in run("log", "tiny").out
+
+
+def test_a_program_that_is_written_again_as_it_was_is_not_replaced() -> None:
+    result = finished(PROGRAM.replace("echo", 'cp "$0" new; mv new "$0"\necho', 1))
+    assert "replaced" not in result.err and result.document["executables"] == []
+
+
 @pytest.mark.slow
 def test_failed_attempts_are_repeated_as_often_as_the_campaign_says_and_charged() -> None:
     result = finished("#!/bin/sh\nexit 7\n", LOCAL.replace("application: 0", "application: 2"), code=1)

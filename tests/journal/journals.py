@@ -153,6 +153,7 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
             data.text(),
         ),
         events.ControllerStopped("interrupted"),
+        events.ExecutableReplaced({"executable": data.one(["a", "b"])}),
         events.CampaignChanged(CAMPAIGN, data.truth()),
         events.RoundCompleted(
             round=state.round,
