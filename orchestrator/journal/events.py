@@ -37,11 +37,13 @@ class CampaignStarted:
 class CampaignChanged:
     """Resumed with other rules (a larger budget, another executor): a stopped campaign goes on.
 
-    ``anew``: runs that were given up under the old rules may be tried again.
+    ``anew``: runs that were given up under the old rules may be tried again. ``elsewhere``: models shall hold
+    at other points.
     """
 
     campaign: Mapping[str, Any]
     anew: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

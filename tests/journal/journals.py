@@ -154,7 +154,7 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
         ),
         events.ControllerStopped("interrupted"),
         events.ExecutableReplaced({"executable": data.one(["a", "b"])}),
-        events.CampaignChanged(CAMPAIGN, data.truth()),
+        events.CampaignChanged(CAMPAIGN, data.truth(), data.truth()),
         events.RoundCompleted(
             round=state.round,
             smape=data.share(),
