@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal.differences import differences
-from orchestrator.journal.state import FAILURE_RULES, RunStatus, State
+from orchestrator.journal.state import FAILURE_RULES, RunStatus, State, has_measured
 from orchestrator.launch import generic
 from orchestrator.launch.script import body_of
+from orchestrator.storage import file_hash
 from orchestrator.types import Point, Run
 from orchestrator.units import format_cost
 
@@ -44,6 +46,19 @@ CHANGEABLE_KEYS = {
 """Keys that may change of sections that may not: how long and how often, and what is read."""
 
 
+_PROGRAMS = {
+    "executable": ("executable",),
+    "compared_executable": ("compare", "with"),
+    "effort_executable": ("measure", "effort", "executable"),
+}
+"""Keys of executables, by role: the same program may lie elsewhere."""
+_HOW = (
+    *("name", "environment", "modules", "prologue", "launcher", "mpi", "template", "partition", "by_size"),
+    *("constraint", "reservation", "sbatch", "exclusive", "placement", "ranks_per_node", "threads_per_core"),
+    *("share_cores", "oversubscribe"),
+)
+"""Keys of ``executor`` on which the times of runs may depend."""
+
 _LATER = (
     "for further runs: earlier measurements keep their values, unless 'orchestrator reread' reads them again"
 )
@@ -62,6 +77,12 @@ def changed_rules(chosen: Campaign, known: State) -> list[str]:
         if left:
             where = f"{left[0]}{f' and {len(left) - 1} more points' if left[1:] else ''}"
             found.append(f"what was measured at {where}, outside of the search space, is used for models")
+    how = [key for key in _HOW if old["executor"].get(key) != chosen.raw["executor"].get(key)]
+    if how and has_measured(known) and not _rehearsed(chosen.raw):
+        found.append(
+            f"executor.{', executor.'.join(how)}: earlier measurements are still used, so models are right "
+            "only if runs take the same time as before; if not, begin another campaign"
+        )
     if _of_program(old, "output") != _of_program(chosen.raw, "output"):
         found.append(f"program.output holds {_LATER}")
     if _said(old) != _said(chosen.raw):
@@ -83,7 +104,7 @@ def refusal(chosen: Campaign, known: State) -> str | None:
     new, old = chosen.raw, loader.normalised(known.campaign)
     return (
         _rehearsal(new, old)
-        or _other(new, old)
+        or _other(new, old, known)
         or _points(chosen, old, known)
         or _commands(chosen, old, known)
         or _limitless(chosen, known)
@@ -147,7 +168,7 @@ def _unfinished(new: Mapping[str, Any], old: Mapping[str, Any], known: State) ->
 
 
 def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
-    before, after = (raw["executor"]["name"] == "simulated" for raw in (old, new))
+    before, after = (_rehearsed(raw) for raw in (old, new))
     if before == after:
         return None
     kinds = ("a rehearsal", "real runs") if before else ("real runs", "a rehearsal")
@@ -158,8 +179,11 @@ def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
     )
 
 
-def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
-    new, old = _fixed(new), _fixed(_with_doubled_braces(old, new))
+def _other(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str | None:
+    moved = _programs(old, new, known)
+    if isinstance(moved, str):
+        return moved
+    new, old = _fixed(new), _fixed(_with_doubled_braces(moved, new))
     keys = sorted(key for key in {*new, *old} if new.get(key) != old.get(key))
     if not keys:
         return None
@@ -171,6 +195,40 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
         "anything else begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR; with "
         "priors.campaigns in its file it begins with what this one has learned"
     )
+
+
+def _programs(old: Mapping[str, Any], new: Mapping[str, Any], known: State) -> Mapping[str, Any] | str:
+    """Return a campaign with the paths of ``new`` where these are the programs that measured, or why not."""
+    for role, keys in _PROGRAMS.items():
+        before, after = _at(old, keys), _at(new, keys)
+        if not before or not after or before == after or _rehearsed(new):
+            continue
+        used = known.measured_with.get(role, ())
+        if has_measured(known) and file_hash(Path(after)) not in used:
+            return (
+                f"{'.'.join(keys)}: {before} -> {after}: that is not the program of the runs so far (its "
+                "content differs, or theirs is not known), so measurements cannot be mixed. Only its path "
+                "may change; for another program begin another campaign: orchestrator run CAMPAIGN.yaml "
+                "--directory DIR; with priors.campaigns in its file it begins with what this one has "
+                "learned. Nothing was changed"
+            )
+        old = _with(old, keys, after)
+    return old
+
+
+def _rehearsed(raw: Mapping[str, Any]) -> bool:
+    return bool(raw["executor"]["name"] == "simulated")
+
+
+def _at(raw: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        raw = raw.get(key) if isinstance(raw, Mapping) else None
+    return raw
+
+
+def _with(raw: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
+    first, *rest = keys
+    return {**raw, first: _with(raw[first], rest, value) if rest else value}
 
 
 def _with_doubled_braces(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
