@@ -115,6 +115,8 @@ def test_a_program_that_is_replaced_while_the_controller_runs_is_told_everywhere
     assert [text.split(", and")[0] for text in result.document["executables"]] == [told]
     assert told in " ".join(run("status", "tiny").out.split())
     assert "the executable was replaced: runs that end from now on" in run("log", "tiny").out
+    for command in (["model", "tiny"], ["compare", "tiny", "tiny"], ["explore", "tiny"]):
+        assert f"tiny: {told}" in " ".join(run(*command).err.split()), command
 
 
 def test_a_program_may_move_and_another_one_is_refused() -> None:
