@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 Value = int | float | str
@@ -245,6 +245,8 @@ class AttemptRecord:
     load
         What else its CPUs did, as shares of their time: ``others`` (CPU time of other processes) and
         ``stolen`` (by a hypervisor), as far as they are known.
+    executable
+        The file that it started: ``path``, ``size`` and ``mtime_ns``, as far as they are known.
     """
 
     run: str
@@ -263,6 +265,7 @@ class AttemptRecord:
     full: str = ""
     moved: bool = False
     load: Mapping[str, float] = field(default_factory=dict)
+    executable: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

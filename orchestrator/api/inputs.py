@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,11 +119,15 @@ def measurements_in(
             inclusive=inclusive,
         )
     from orchestrator.control import session
+    from orchestrator.journal import executables
     from orchestrator.journal.measurements import measurements
 
-    known = measurements(session.replayed(directory), session.load(directory).parameters)
+    state = session.replayed(directory)
+    known = measurements(state, session.load(directory).parameters)
     if not known.items:
         raise OrchestratorError(f"{directory}: the campaign has no measurements yet")
+    mixed = [f"{directory}: {text}" for text in executables.warnings(state.measured_with, {})]
+    known = replace(known, notes=(*known.notes, *mixed))
     wanted = metrics if metrics is not None else responses or None
     return known if wanted is None else of_metrics(known, wanted)
 

@@ -118,7 +118,7 @@ class Display:
             self._said = entry.event.note
         if text:
             self.note(text)
-        if isinstance(entry.event, events.ControllerStarted):
+        if isinstance(entry.event, events.ControllerStarted | events.ExecutableReplaced):
             for warning in executables.warnings(state.measured_with, state.executables):
                 self.note(f"warning: {warning}")
         at_round = isinstance(entry.event, events.RoundProposed | events.RoundCompleted)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal.differences import differences
-from orchestrator.journal.state import FAILURE_RULES, State
+from orchestrator.journal.state import FAILURE_RULES, RunStatus, State, has_measured
 from orchestrator.launch import generic
 from orchestrator.launch.script import body_of
-from orchestrator.types import Point
+from orchestrator.storage import file_hash
+from orchestrator.types import Point, Run
 from orchestrator.units import format_cost
 
 CHANGEABLE = (
+    "parameters",
+    "constraints",
+    "evaluation_point",
     "stop",
     "executor",
     "retries",
@@ -27,9 +32,12 @@ CHANGEABLE = (
     "site",
     "template",
 )
-"""Sections that may change between a stop and a resume; the template if the commands of runs do not."""
+"""Sections that may change between a stop and a resume: where to measure, as long as runs so far stay what
+they were, and how far to go; the template if the commands of runs do not change."""
+_SPACE = ("parameters", "constraints", "evaluation_point")
 
 _YIELD = ("truth", "dataset", "models", "noise")  # keys of ``executor`` that say what rehearsed runs yield
+_OPEN = (RunStatus.WAITING, RunStatus.IN_FLIGHT, RunStatus.FAILED)
 _SHOWN = 300  # characters of a command
 _SAID = ("success", "failure")  # of ``measure``: what tells runs that did their work
 CHANGEABLE_KEYS = {
@@ -38,6 +46,19 @@ CHANGEABLE_KEYS = {
 }
 """Keys that may change of sections that may not: how long and how often, and what is read."""
 
+
+_PROGRAMS = {
+    "executable": ("executable",),
+    "compared_executable": ("compare", "with"),
+    "effort_executable": ("measure", "effort", "executable"),
+}
+"""Keys of executables, by role: the same program may lie elsewhere."""
+_HOW = (
+    *("name", "environment", "modules", "prologue", "launcher", "mpi", "template", "partition", "by_size"),
+    *("constraint", "reservation", "sbatch", "exclusive", "placement", "ranks_per_node", "threads_per_core"),
+    *("share_cores", "oversubscribe"),
+)
+"""Keys of ``executor`` on which the times of runs may depend."""
 
 _LATER = (
     "for further runs: earlier measurements keep their values, unless 'orchestrator reread' reads them again"
@@ -50,6 +71,19 @@ def changed_rules(chosen: Campaign, known: State) -> list[str]:
     found = differences({**old, "template": None}, {**chosen.raw, "template": None})
     if old.get("template") != chosen.raw.get("template"):
         found.append("template: changed; the commands of all runs so far stay the same")
+    if is_elsewhere(chosen, known):
+        left = [point for point in _begun(known, RunStatus.MEASURED) if point not in chosen.space]
+        if known.validation is not None and known.validation.point == chosen.evaluation_point:
+            left = [point for point in left if point != chosen.evaluation_point]
+        if left:
+            where = f"{left[0]}{f' and {len(left) - 1} more points' if left[1:] else ''}"
+            found.append(f"what was measured at {where}, outside of the search space, is used for models")
+    how = [key for key in _HOW if old["executor"].get(key) != chosen.raw["executor"].get(key)]
+    if how and has_measured(known) and not _rehearsed(chosen.raw):
+        found.append(
+            f"executor.{', executor.'.join(how)}: earlier measurements are still used, so models are right "
+            "only if runs take the same time as before; if not, begin another campaign"
+        )
     if _of_program(old, "output") != _of_program(chosen.raw, "output"):
         found.append(f"program.output holds {_LATER}")
     if _said(old) != _said(chosen.raw):
@@ -71,12 +105,27 @@ def refusal(chosen: Campaign, known: State) -> str | None:
     new, old = chosen.raw, loader.normalised(known.campaign)
     return (
         _rehearsal(new, old)
-        or _other(new, old)
+        or _other(new, old, known)
+        or _points(chosen, old, known)
         or _commands(chosen, old, known)
         or _limitless(chosen, known)
         or _unfinished(new, old, known)
         or _overspent(chosen, known)
     )
+
+
+def is_elsewhere(chosen: Campaign, known: State) -> bool:
+    """Return whether models shall hold at other points: those of another search space, or another P₊."""
+    old = loader.normalised(known.campaign)
+    return any(chosen.raw.get(key) != old.get(key) for key in _SPACE)
+
+
+def outside(chosen: Campaign, known: State) -> tuple[Run, ...]:
+    """Return the runs that wait, and are at points that the search space does not have any more."""
+    if not is_elsewhere(chosen, known):
+        return ()
+    open_runs = (*known.failed, *known.waiting)
+    return tuple(run for run in open_runs if run != known.validation and run.point not in chosen.space)
 
 
 def may_try_again(chosen: Campaign, known: State) -> bool:
@@ -120,7 +169,7 @@ def _unfinished(new: Mapping[str, Any], old: Mapping[str, Any], known: State) ->
 
 
 def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
-    before, after = (raw["executor"]["name"] == "simulated" for raw in (old, new))
+    before, after = (_rehearsed(raw) for raw in (old, new))
     if before and after:
         return _truth(new["executor"], old["executor"])
     if before == after:
@@ -144,8 +193,11 @@ def _truth(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
     )
 
 
-def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
-    new, old = _fixed(new), _fixed(_with_doubled_braces(old, new))
+def _other(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str | None:
+    moved = _programs(old, new, known)
+    if isinstance(moved, str):
+        return moved
+    new, old = _fixed(new), _fixed(_with_doubled_braces(moved, new))
     keys = sorted(key for key in {*new, *old} if new.get(key) != old.get(key))
     if not keys:
         return None
@@ -157,6 +209,40 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
         "anything else begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR; with "
         "priors.campaigns in its file it begins with what this one has learned"
     )
+
+
+def _programs(old: Mapping[str, Any], new: Mapping[str, Any], known: State) -> Mapping[str, Any] | str:
+    """Return a campaign with the paths of ``new`` where these are the programs that measured, or why not."""
+    for role, keys in _PROGRAMS.items():
+        before, after = _at(old, keys), _at(new, keys)
+        if not before or not after or before == after or _rehearsed(new):
+            continue
+        used = known.measured_with.get(role, ())
+        if has_measured(known) and file_hash(Path(after)) not in used:
+            return (
+                f"{'.'.join(keys)}: {before} -> {after}: that is not the program of the runs so far (its "
+                "content differs, or theirs is not known), so measurements cannot be mixed. Only its path "
+                "may change; for another program begin another campaign: orchestrator run CAMPAIGN.yaml "
+                "--directory DIR; with priors.campaigns in its file it begins with what this one has "
+                "learned. Nothing was changed"
+            )
+        old = _with(old, keys, after)
+    return old
+
+
+def _rehearsed(raw: Mapping[str, Any]) -> bool:
+    return bool(raw["executor"]["name"] == "simulated")
+
+
+def _at(raw: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        raw = raw.get(key) if isinstance(raw, Mapping) else None
+    return raw
+
+
+def _with(raw: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
+    first, *rest = keys
+    return {**raw, first: _with(raw[first], rest, value) if rest else value}
 
 
 def _with_doubled_braces(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -176,16 +262,66 @@ def _with_doubled_braces(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapp
     return {**old, "program": {**old["program"], "environment": {**before, **doubled}}}
 
 
-def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | None:
-    """Refuse a template that would have started a run that was begun in another way."""
-    if chosen.raw.get("template") == old.get("template"):
+def _points(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | None:
+    """Refuse parameters of which the runs so far have no values, and a P₊ that does not stay apart."""
+    names = [list(raw["parameters"]) for raw in (old, chosen.raw)]
+    if names[0] != names[1]:
+        return (
+            f"parameters: {', '.join(names[0])} -> {', '.join(names[1])}: measurements have no values of "
+            "other parameters. Undo that, or begin another campaign: orchestrator run CAMPAIGN.yaml "
+            "--directory DIR; with priors.campaigns in its file it begins with what this one has learned. "
+            "Nothing was changed"
+        )
+    if not is_elsewhere(chosen, known):
         return None
-    former = replace(chosen, template=old.get("template"), template_source="the former template")
-    for point in dict.fromkeys(run.point for run, item in known.runs.items() if item.attempts):
-        before, after = (_command(campaign, point) for campaign in (former, chosen))
-        if before != after:
+    begun = _begun(known)
+    for item in chosen.parameters:
+        kinds = {type(value) for value in item.values}
+        types = {raw["parameters"][item.name].get("type") for raw in (old, chosen.raw)}
+        if len(types) > 1 or any(type(point[item.name]) not in kinds for point in begun):
             return (
-                f"template: {point} was started by {_shortened(before)!r}, and would be by "
+                f"parameters.{item.name}: the type of its values would be another one than in the runs so "
+                "far, so measurements cannot be mixed: write numbers, and the key type, as before. Nothing "
+                "was changed"
+            )
+    validation, target = known.validation, chosen.evaluation_point
+    if validation is not None and target != validation.point and known.runs[validation].status in _OPEN:
+        return (
+            f"evaluation_point: the run at {validation.point} is not settled: resume with that evaluation "
+            "point first. Nothing was changed"
+        )
+    if target in _begun(known, RunStatus.MEASURED) and (validation is None or target != validation.point):
+        return (
+            f"evaluation_point: {target} was measured, and models would be validated on data they were "
+            "fitted to: give another one. Nothing was changed"
+        )
+    return None
+
+
+def _begun(known: State, status: RunStatus | None = None) -> list[Point]:
+    """Return the points at which runs were begun, those of a status only."""
+    runs = (run for run, item in known.runs.items() if item.attempts and status in (None, item.status))
+    return list(dict.fromkeys(run.point for run in runs))
+
+
+def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | None:
+    """Refuse a template, or constraints that give values, that would have started a begun run otherwise."""
+    if all(chosen.raw.get(key) == old.get(key) for key in ("template", "constraints")):
+        return None
+    former = replace(
+        chosen,
+        template=old.get("template"),
+        template_source="the former template",
+        constraints=tuple(old["constraints"]),
+    )
+    for point in _begun(known):
+        before, after = (_command(campaign, point) for campaign in (former, chosen))
+        if before == after:
+            before, after = (_resources(campaign, point) for campaign in (former, chosen))
+        if before != after:
+            key = "template" if former.template != chosen.template else "constraints"
+            return (
+                f"{key}: {point} was started by {_shortened(before)!r}, and would be by "
                 f"{_shortened(after)!r}: measurements cannot be mixed. Undo that, or begin another campaign: "
                 "orchestrator run CAMPAIGN.yaml --directory DIR. Nothing was changed"
             )
@@ -196,6 +332,11 @@ def _command(campaign: Campaign, point: Point) -> str:
     spec, values = campaign.application_spec, campaign.values(point)
     body = body_of(spec, "PROGRAM", values, campaign.resources_at(values), "LAUNCHER", campaign.launch)
     return "\n".join([body.before, "LAUNCHER " * body.launched + body.command, body.after]).strip()
+
+
+def _resources(campaign: Campaign, point: Point) -> str:
+    found = asdict(campaign.resources_at(campaign.values(point)))
+    return ", ".join(f"{key} {value}" for key, value in found.items())
 
 
 def _shortened(text: str) -> str:

@@ -238,17 +238,18 @@ class Controller:
     def _settle(self, observations: Sequence[Observation]) -> None:
         observations = [item for item in observations if item.attempt in self.state.in_flight]
         maximum_charges = settle.maximum_charges(observations, self.state)
-        new = [
-            settle.ended_by_user(event) if item.attempt in self._cancelled else event
-            for item in observations
+        executables, new = dict(self.state.executables), list[events.Event]()
+        for item in observations:
             for event in settle.events_of(
                 item,
                 self.state.in_flight[item.attempt],
                 self._request(item.attempt),
                 self._runtime.collect,
                 maximum_charges[item.attempt],
-            )
-        ]
+            ):
+                if isinstance(event, events.AttemptFinished) and event.failure is None:
+                    new += settle.replacements(self._runtime.started(item.record), executables)
+                new.append(settle.ended_by_user(event) if item.attempt in self._cancelled else event)
         # Submissions can be looked up again. Measurements, charges and released reservations must be durable.
         transient = (events.AttemptSubmitted, events.AttemptStarted)
         self.commit(new, durable=any(not isinstance(event, transient) for event in new))

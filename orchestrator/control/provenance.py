@@ -44,6 +44,40 @@ def gather(campaign: Campaign) -> dict[str, Any]:
     return {**found, "python": platform.python_version(), **site}
 
 
+def started(gathered: Mapping[str, Any], used: Mapping[str, Any]) -> dict[str, str]:
+    """Return what tells the content of the executable that an attempt started, by its role; {} if unknown.
+
+    Parameters
+    ----------
+    gathered
+        What `gather` returned when the controller began.
+    used
+        ``path``, ``size`` and ``mtime_ns``, as the attempt recorded them.
+
+    Returns
+    -------
+    dict
+        The SHA-256, or where that file is gone its size and time. A file of the same size is taken as the one
+        that was hashed while the path has its content: nodes may tell its time in another way.
+    """
+    roles = {role: item for role, item in gathered.items() if isinstance(item, Mapping) and "sha256" in item}
+    known = {role: item for role, item in roles.items() if item["path"] == used.get("path")}
+    if not known or not {"size", "mtime_ns"} <= used.keys():
+        return {}
+    found, path = next(iter(known.values())), Path(used["path"])
+    digest = str(found["sha256"])
+    if not _same(used, found):
+        now, content = file_identity(path) or {}, file_hash(path)
+        unchanged = used["size"] == now.get("size") and content == digest
+        if not unchanged:
+            digest = content if content and _same(used, now) else f"{used['size']} bytes, {used['mtime_ns']}"
+    return dict.fromkeys(known, digest)
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one.get(key) == other.get(key) for key in ("size", "mtime_ns"))
+
+
 def _executable(name: str, version_arguments: Sequence[str]) -> dict[str, Any]:
     path = Path(name)
     further = {

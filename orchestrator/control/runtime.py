@@ -20,6 +20,7 @@ from orchestrator.control.fastest import fastest
 from orchestrator.errors import ModelError
 from orchestrator.executors.base import Executor, cluster_name
 from orchestrator.journal.events import Samples
+from orchestrator.journal.executables import Digests
 from orchestrator.journal.file import Patience, persistently, writing
 from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
@@ -30,7 +31,15 @@ from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
 from orchestrator.strategies.base import Choice, Nothing, View
 from orchestrator.strategies.drawing import Law
-from orchestrator.types import Attempt, AttemptRequest, Measurements, Observation, Point, Run
+from orchestrator.types import (
+    Attempt,
+    AttemptRecord,
+    AttemptRequest,
+    Measurements,
+    Observation,
+    Point,
+    Run,
+)
 
 # Longest waits in seconds: real executors return when something ends, and an interrupt must be heeded soon.
 # Local waits cost nothing; each wait for Slurm looks at files on a shared file system.
@@ -86,12 +95,23 @@ class Runtime:
         )
         self._collector = Collector(campaign.parameters)
         self._table = _Table()
+        self._gathered: Mapping[str, Any] = {}  # what runs are made from, when the controller began
+        self._started: dict[tuple[Any, ...], Digests] = {}  # by file, as attempts record it
         self._checks: tuple[int, EffortChecks] | None = None  # of the effort models, with their round
 
     def provenance(self) -> dict[str, Any]:
         """Return what this controller's runs are made from, and on which cluster, for the journal."""
         name = cluster_name(self.executor)
-        return {**provenance.gather(self.campaign), **({"cluster": name} if name else {})}
+        self._gathered = provenance.gather(self.campaign)
+        return {**self._gathered, **({"cluster": name} if name else {})}
+
+    def started(self, record: AttemptRecord | None) -> Digests:
+        """Return what tells the content of the executable of an attempt, by role, as far as it is known."""
+        used = record.executable if record is not None else {}
+        key = tuple(used.values())
+        if key not in self._started:
+            self._started[key] = provenance.started(self._gathered, used)
+        return self._started[key]
 
     def estimates(self, state: State, models: tuple[Model, ...]) -> Estimates:
         """Return what a decision may know of the open runs. ``models`` are those of the last round.

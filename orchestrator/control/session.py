@@ -230,7 +230,12 @@ def _continue(
     if changed:
         refuse_launch(built, cluster)
         again = campaign_changes.may_try_again(built.campaign, known)
-        new.append(events.CampaignChanged(dict(built.campaign.raw), anew=again))
+        elsewhere = campaign_changes.is_elsewhere(built.campaign, known)
+        new.append(events.CampaignChanged(dict(built.campaign.raw), again, elsewhere))
+        new += [
+            events.RunSkipped(run, "its point is not in the search space any more", unaffordable=False)
+            for run in campaign_changes.outside(built.campaign, known)
+        ]
     after = functools.reduce(lambda state, event: apply(state, event, known.time), new, known)
     _refuse_open(built, directory, starter, after, cluster)
     return new

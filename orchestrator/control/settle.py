@@ -10,6 +10,7 @@ from dataclasses import replace
 from orchestrator.errors import ReadError
 from orchestrator.executors.base import DISK, Outage
 from orchestrator.journal import allocations, events
+from orchestrator.journal.executables import Digests
 from orchestrator.journal.measurements import repetitions
 from orchestrator.journal.state import InFlight, State
 from orchestrator.launch.failures import last_telling_line, sign_of_infrastructure, sign_of_memory
@@ -119,6 +120,13 @@ def ended_by_user(event: events.Event) -> events.Event:
     if event.started is None and event.elapsed == 0 and not event.estimated:
         return events.AttemptWithdrawn(event.attempt, "cancelled by the user before it began", barred=True)
     return replace(event, reason=f"cancelled by the user ({event.reason})", blamed=(), cancelled=True)
+
+
+def replacements(started: Digests, known: dict[str, str]) -> list[events.Event]:
+    """Return the event of a program that was replaced, and add it to those that are ``known``, by role."""
+    new = {role: digest for role, digest in started.items() if known.get(role) != digest}
+    known.update(new)
+    return [events.ExecutableReplaced(new)] if new else []
 
 
 def outages(found: Mapping[str, Outage | None], state: State, now: float) -> list[events.Event]:

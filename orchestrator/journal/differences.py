@@ -20,6 +20,7 @@ _DURATIONS = (
     "notify.timeout",
 )
 _SHOWN = 80  # characters of a value
+_BEFORE = 30  # of them, at most so many that two values have in common
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -61,7 +62,16 @@ def _change(key: str, before: Any, after: Any, unit: CostUnit) -> str:
         digits = 4 if in_unit(first, unit) != in_unit(last, unit) else 12
         return f"{in_unit(first, unit, digits)} -> {format_cost(last, unit, digits)}"
     show: Callable[[Any], str] = _duration if key in _DURATIONS else _plain
-    return f"{show(before)[:_SHOWN]} -> {show(after)[:_SHOWN]}"
+    return " -> ".join(_shortened(show(before), show(after)))
+
+
+def _shortened(before: str, after: str) -> tuple[str, str]:
+    """Return both texts, long ones from shortly before they differ: paths often differ at their end."""
+    pairs = enumerate(zip(before, after, strict=False))
+    alike = next((k for k, (one, other) in pairs if one != other), min(len(before), len(after)))
+    start = max(0, alike - _BEFORE) if max(len(before), len(after)) > _SHOWN else 0
+    cut = [text[start : start + _SHOWN] for text in (before, after)]
+    return ("..." * (start > 0) + cut[0], "..." * (start > 0) + cut[1])
 
 
 def _duration(value: Any) -> str:

@@ -37,11 +37,13 @@ class CampaignStarted:
 class CampaignChanged:
     """Resumed with other rules (a larger budget, another executor): a stopped campaign goes on.
 
-    ``anew``: runs that were given up under the old rules may be tried again.
+    ``anew``: runs that were given up under the old rules may be tried again. ``elsewhere``: models shall hold
+    at other points.
     """
 
     campaign: Mapping[str, Any]
     anew: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,16 @@ class ControllerStopped:
     """A controller stopped orderly before the campaign was finished; ``resume`` continues it."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutableReplaced:
+    """Attempts that finish from here on started another program than those before, under the same path.
+
+    ``executables``: what tells its content, by role (see `orchestrator.journal.executables`).
+    """
+
+    executables: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +325,7 @@ Event = (
     | CampaignChanged
     | ControllerStarted
     | ControllerStopped
+    | ExecutableReplaced
     | RoundProposed
     | AttemptIntended
     | AttemptSubmitted
@@ -383,6 +396,7 @@ _NAMES: dict[type[Any], str] = {
     CampaignChanged: "campaign_changed",
     ControllerStarted: "controller_started",
     ControllerStopped: "controller_stopped",
+    ExecutableReplaced: "executable_replaced",
     RoundProposed: "round_proposed",
     AttemptIntended: "attempt_intended",
     AttemptSubmitted: "attempt_submitted",

@@ -5,7 +5,7 @@ Their paths say nothing: programs are compiled again while a campaign is interru
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import immutables
@@ -27,6 +27,11 @@ def digests(provenance: Mapping[str, Any]) -> Digests:
     """Return the SHA-256 of each executable that a controller starts, as far as it is known."""
     found = {role: (provenance.get(role) or {}).get("sha256") for role in _NAMES}
     return {role: digest for role, digest in found.items() if digest}
+
+
+def named(roles: Iterable[str]) -> str:
+    """Return what executables are called."""
+    return " and ".join(_NAMES.get(role, role) for role in roles)
 
 
 def used_after(used: Used, now: Digests) -> Used:

@@ -315,7 +315,13 @@ def _unusable(what: str, path: Path, error: OSError) -> JournalError:
     if error.errno in FULL:
         remedy = "Nothing is lost: free some space, then resume the campaign"
         return JournalWriteError(f"{what} {path}: {error.strerror}. {remedy}")
-    return JournalError(f"{what} {path}: {error.strerror}")
+    remedy = ""
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        remedy = (
+            ". Only who may write there can continue a campaign or change it: copy the directory when no "
+            "attempt is in flight (cp -r), and resume the copy"
+        )
+    return JournalError(f"{what} {path}: {error.strerror}{remedy}")
 
 
 class Journal:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import singledispatch
+from typing import Any
 
 import immutables
 
@@ -88,6 +89,8 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
     if state.validation is not None and state.runs[state.validation].status in unmeasured:
         # Under the new rules it may be possible.
         state = state._replace(validation=None, infeasible=state.infeasible - {state.validation.point})
+    if event.elsewhere:
+        state = _elsewhere(state, event.campaign)
     # Runs may have been skipped because the campaign was about to stop: the new rules may propose them again.
     begun = [run for run in state.queue[: state.next] if state.runs[run].status is not RunStatus.SKIPPED]
     return state._replace(
@@ -101,6 +104,29 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
     )
 
 
+def _elsewhere(state: State, campaign: Mapping[str, Any]) -> State:
+    """Return the state where models shall hold at other points: what was known of intervals does not count.
+
+    A run at the former evaluation point is a measurement like any other from now on.
+    """
+    former = state.validation
+    if former is not None and campaign.get("evaluation_point") != former.point.as_dict():
+        known = state.proposed.get("time", immutables.Map())
+        state = state._replace(
+            validation=None, proposed=state.proposed.set("time", known.set(former.point, former.repetition))
+        )
+    return state._replace(
+        width=None,
+        widest=None,
+        uncertainty=None,
+        noise=None,
+        rounds=(),
+        narrow_rounds=0,
+        rounds_without_improvement=0,
+        spent_at_gain=state.spent,
+    )
+
+
 @_apply.register
 def _controller_started(event: events.ControllerStarted, state: State) -> State:
     state = state._replace(
@@ -111,6 +137,11 @@ def _controller_started(event: events.ControllerStarted, state: State) -> State:
     if state.paused is None:
         return state
     return state._replace(paused=None, setbacks=setbacks.resumed(state.setbacks))
+
+
+@_apply.register
+def _executable_replaced(event: events.ExecutableReplaced, state: State) -> State:
+    return state._replace(executables={**state.executables, **event.executables})
 
 
 @_apply.register

@@ -59,8 +59,10 @@ def to_continue(state: State, directory: Path) -> str:
         )
     if state.stopped.rule in _DONE and _WITH_MORE not in state.stopped.detail:
         return (
-            "to know more begin another campaign, with larger ranges or other points; "
-            f"priors: {{campaigns: [{where}]}} in its file lets it begin with what this one has learned"
+            "to know more continue with larger ranges or other points, as in orchestrator resume "
+            f"{where} --set parameters.NAME='[...]'. For other parameters or another program begin another "
+            f"campaign; priors: {{campaigns: [{where}]}} in its file lets it begin with what this one has "
+            "learned"
         )
     return (
         "to continue a campaign that has stopped, change a rule, for example: "

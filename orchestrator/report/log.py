@@ -76,6 +76,9 @@ def describe(event: events.Event, said: str = "") -> str:
             note += "".join(f"; {reason}" for reason in reasons[1:] if reason.startswith(REASON))
             first = f"first: {runs[0]} ({reasons[0]})"
             return f"round {number}: {count(len(runs), 'run')} at {where}; {first}{note}"
+        case events.ExecutableReplaced(found):
+            what = executables.named(found)
+            return f"{what} was replaced: runs that end from now on started another program"
         case events.AttemptFinished(failure=None):
             return ""
         case events.AttemptFinished(cancelled=True):
@@ -120,6 +123,7 @@ def _round_done(event: events.RoundCompleted) -> str:
 
 
 _KINDS: Mapping[type, str] = {
+    events.ExecutableReplaced: "campaign",
     events.RoundProposed: "round",
     events.RoundCompleted: "round",
     events.AttemptFinished: "failure",

@@ -241,7 +241,7 @@ def test_a_stopped_campaign_continues_with_a_larger_budget() -> None:
 @pytest.mark.parametrize(
     ("key", "section"),
     [
-        ("parameters.s.values=[10, 15]", "parameters"),
+        ("settings.r=3", "settings"),
         ("name=other", "name"),
         ("measure.aggregate=max", "measure"),
         ("seed=4", "seed"),

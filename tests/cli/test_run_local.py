@@ -107,6 +107,49 @@ def test_a_program_that_is_replaced_between_controllers_is_told_everywhere() -> 
     assert told in (Path.cwd() / "tiny" / "report.html").read_text()
 
 
+def test_a_program_that_is_replaced_while_the_controller_runs_is_told_everywhere() -> None:
+    replaces = 'if [ "$1" = 3 ]; then cp "$0" new; echo "# other flags" >> new; mv new "$0"; fi\necho'
+    result = finished(PROGRAM.replace("echo", replaces, 1))
+    told = "the executable was replaced during the campaign: measurements of several are mixed"
+    assert f"warning: {told}" in result.err
+    assert [text.split(", and")[0] for text in result.document["executables"]] == [told]
+    assert told in " ".join(run("status", "tiny").out.split())
+    assert "the executable was replaced: runs that end from now on" in run("log", "tiny").out
+    for command in (["model", "tiny"], ["compare", "tiny", "tiny"], ["explore", "tiny"]):
+        assert f"tiny: {told}" in " ".join(run(*command).err.split()), command
+
+
+def test_a_program_may_move_and_another_one_is_refused() -> None:
+    finished(PROGRAM)
+    Path("elsewhere").mkdir()
+    moved = Path("program.sh").rename("elsewhere/program.sh").absolute()
+    more = ("--set", "stop.budget=2 core-hours", "--set", f"executable={moved}")
+    resumed = run("resume", "tiny", *more)
+    assert (
+        resumed.code == 0 and "rules changed: executable: " in resumed.err and "replaced" not in resumed.err
+    )
+    other = moved.with_name("other.sh")
+    other.write_text(PROGRAM + "# other flags\n")
+    other.chmod(0o755)
+    before = Path("tiny/journal.jsonl").read_bytes()
+    refused = run("resume", "tiny", "--set", f"executable={other}")
+    assert refused.code == 2 and "that is not the program of the runs so far" in refused.err
+    assert Path("tiny/journal.jsonl").read_bytes() == before
+
+
+def test_what_the_times_of_runs_may_depend_on_is_named_when_it_changes() -> None:
+    finished(PROGRAM)
+    changed = ("--set", "executor.environment={FLAG: '1'}", "--set", "executor.max_pending=1")
+    told = "executor.environment: earlier measurements are still used, so models are right only if runs take"
+    assert told in run("resume", "tiny", *changed).err
+    assert "earlier measurements" not in run("resume", "tiny", "--set", "stop.budget=2 core-hours").err
+
+
+def test_a_program_that_is_written_again_as_it_was_is_not_replaced() -> None:
+    result = finished(PROGRAM.replace("echo", 'cp "$0" new; mv new "$0"\necho', 1))
+    assert "replaced" not in result.err and result.document["executables"] == []
+
+
 @pytest.mark.slow
 def test_failed_attempts_are_repeated_as_often_as_the_campaign_says_and_charged() -> None:
     result = finished("#!/bin/sh\nexit 7\n", LOCAL.replace("application: 0", "application: 2"), code=1)

@@ -177,13 +177,13 @@ def test_a_stopped_campaign_goes_on_with_a_larger_budget(tmp_path: Path) -> None
 
 def test_measurements_of_different_campaigns_are_not_mixed(tmp_path: Path) -> None:
     session.run(load(), tmp_path, session.Hooks())
-    with pytest.raises(CampaignError, match="other measure, parameters"):
-        session.run(load("parameters.p=[1, 2, 4]", "measure.aggregate=max"), tmp_path, session.Hooks())
+    with pytest.raises(CampaignError, match="other measure, seed"):
+        session.run(load("seed=1", "measure.aggregate=max"), tmp_path, session.Hooks())
 
 
 def test_what_differs_is_told_with_both_values_and_what_may_change(tmp_path: Path) -> None:
     session.run(load(), tmp_path, session.Hooks())
-    text = r"measure.aggregate: mean -> max\). Only stop, executor, .*, program.output may change on the way"
+    text = r"measure.aggregate: mean -> max\). Only parameters, .*, program.output may change on the way"
     with pytest.raises(CampaignError, match=text):
         session.run(load("measure.aggregate=max", "measure.time_limit=30 s"), tmp_path, session.Hooks())
 

@@ -153,7 +153,8 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
             data.text(),
         ),
         events.ControllerStopped("interrupted"),
-        events.CampaignChanged(CAMPAIGN, data.truth()),
+        events.ExecutableReplaced({"executable": data.one(["a", "b"])}),
+        events.CampaignChanged(CAMPAIGN, data.truth(), data.truth()),
         events.RoundCompleted(
             round=state.round,
             smape=data.share(),

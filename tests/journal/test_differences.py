@@ -46,5 +46,13 @@ def test_values_are_told_with_their_units(old: dict[str, Any], new: dict[str, An
     assert found.endswith(text)
 
 
+def test_long_values_are_told_where_they_differ() -> None:
+    folder = "/project/" + "long/" * 30
+    (found,) = differences({"executable": f"{folder}old/app"}, {"executable": f"{folder}new/app"})
+    assert found.startswith("executable: ...") and found.endswith("new/app") and "old/app -> ..." in found
+    (cut,) = differences({"template": "a" * 200}, {"template": "b" * 200})
+    assert cut == f"template: {'a' * 80} -> {'b' * 80}"
+
+
 def test_the_unit_of_costs_is_no_rule() -> None:
     assert differences(stop(), stop(unit="core-minutes")) == []

@@ -47,6 +47,16 @@ def test_an_executable_that_is_replaced_after_a_measurement_is_told_and_stays_to
     assert len(warned(mixed)) == 1
 
 
+def test_an_executable_that_is_replaced_while_a_controller_runs_is_told() -> None:
+    state = apply(State(), events.CampaignStarted("ab12", CAMPAIGN, "1.0"), 0.0)
+    state = measured(apply(state, controller(executable="aa", effort_executable="ee"), 0.0), 1)
+    state = apply(state, events.ExecutableReplaced({"executable": "bb"}), 0.0)
+    assert "the executable was replaced" in warned(state)[0]
+    state = measured(state, 2)
+    assert dict(state.measured_with) == {"executable": ("aa", "bb"), "effort_executable": ("ee",)}
+    assert len(warned(apply(state, controller(executable="bb"), 0.0))) == 1
+
+
 def test_roles_are_apart_and_what_is_not_known_says_nothing() -> None:
     used = used_after(immutables.Map(), {"executable": "aa", "effort_executable": "bb"})
     assert warnings(used, {"executable": "bb"})[0].startswith("the executable was replaced")

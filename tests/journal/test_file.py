@@ -284,3 +284,16 @@ def test_nothing_is_written_to_a_journal_that_is_no_longer_ones_own(
             opened.append(SOME[1:2], 2.0)
         assert os.fstat(held).st_size == size
         os.close(held)
+
+
+def test_who_may_not_write_into_the_directory_of_another_user_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    with pytest.raises(
+        JournalError, match=r"cannot lock .*: Permission denied. Only who may write .*resume the"
+    ):
+        Journal(tmp_path).__enter__()

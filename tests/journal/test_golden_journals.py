@@ -123,3 +123,11 @@ def test_reports_tell_which_runs_shared_a_job() -> None:
     assert shown["jobs"]["in_flight"] == 0 and shown["jobs"]["runs_that_shared_one"] == 6
     [first, *_] = dossier.document(Path("nowhere"), entries, "p=1/time-1")["attempts"]
     assert first["shares_job_with"] == [f"p=1/time-{k}/attempt-1" for k in (1, 2, 3)]
+
+
+def test_an_executable_that_was_replaced_during_the_campaign_replays_to_both() -> None:
+    entries = list(read(GOLDEN / "schema-1-replaced.jsonl"))
+    state = replay(entries)
+    assert len(state.measured_with["executable"]) == 3
+    lines = [item["text"] for item in log.document(entries)["events"]]
+    assert sum(line.startswith("the executable was replaced: ") for line in lines) == 2

@@ -75,7 +75,14 @@ def _record(document: Mapping[str, Any]) -> AttemptRecord:
         full=_field({"full": "", **document}, "full", str),
         moved=_field({"moved": False, **document}, "moved", bool),
         load={} if finished is None else _shares(document.get("load"), finished - started),
+        executable=_file(document.get("executable")),
     )
+
+
+def _file(described: object) -> dict[str, str | int]:
+    """Return what an attempt recorded of the file that it started, as far as it is known."""
+    known = described if isinstance(described, dict) else {}
+    return {key: value for key, value in known.items() if isinstance(value, str | int)}
 
 
 def _shares(load: object, seconds: float) -> dict[str, float]:
