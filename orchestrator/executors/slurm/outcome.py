@@ -193,7 +193,7 @@ def _finished(
         estimated=estimated,
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
-        cores=_cores(status),
+        cores=_cores(evidence, settings),
     )
 
 
@@ -281,7 +281,7 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
         lost(request, what, elapsed, evidence.job_id),
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
-        cores=_cores(status),
+        cores=_cores(evidence, settings),
     )
 
 
@@ -368,7 +368,7 @@ def _finished_in_shared(
         estimated=estimated,
         blamed=_failed_nodes(status) if shared.last else (),
         out_of_memory=_out_of_memory(status) and record.exit_code != 0,  # else it was another attempt
-        cores=_cores(status),
+        cores=_cores(evidence, settings),
     )
 
 
@@ -386,9 +386,15 @@ def _failed_nodes(status: JobStatus | None) -> tuple[str, ...]:
     return tuple(sorted(names - {"", "None assigned", "(null)"}))
 
 
-def _cores(status: JobStatus | None) -> int | None:
-    """Return the cores that Slurm allocated; None where that is not known."""
-    return (status.cpus or None) if status is not None else None
+def _cores(evidence: Evidence, settings: SlurmSettings) -> int | None:
+    """Return the cores to charge, by what Slurm allocated; None where that is not known.
+
+    Where the site charges whole nodes, they are not fewer than those of whole nodes.
+    """
+    allocated = evidence.status.cpus if evidence.status is not None else 0
+    if allocated and settings.whole_nodes:
+        return max(allocated, evidence.request.resources.cores)
+    return allocated or None
 
 
 def _unknown(evidence: Evidence, reason: str) -> Observation:
