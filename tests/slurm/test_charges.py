@@ -40,6 +40,18 @@ def test_a_partition_may_let_jobs_exceed_their_limit() -> None:
     assert over_time_limits(settings, ("b", "c")) == [0.0, 0.0]
 
 
+def test_the_partition_of_the_users_environment_may_let_jobs_exceed_their_limit(
+    fake: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partitions = "PartitionName=a Default=YES OverTimeLimit=1\nPartitionName=b Default=NO OverTimeLimit=3\n"
+    fake.answer("scontrol", f"KillWait = 5 sec\n{partitions}")
+    assert fake.executor().reserved_seconds(1.0) == 60 + 60 + 35
+    monkeypatch.setenv("SBATCH_PARTITION", "b")
+    assert fake.executor().reserved_seconds(1.0) == 60 + 180 + 35
+    stated = fake.executor(job=JobOptions(partition="a"))
+    assert stated.reserved_seconds(1.0) == 60 + 60 + 35
+
+
 def test_a_failing_node_is_named(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
@@ -116,6 +128,18 @@ def test_a_queue_that_says_less_is_not_believed_while_accounting_is_silent(fake:
     for _ in range(2):
         assert executor.charged([request]) == [None]
         fake.turn(700)
+
+
+@pytest.mark.parametrize(("whole_nodes", "cores"), [(False, 1), (True, 4)])
+def test_a_site_that_charges_whole_nodes_charges_more_than_slurm_allocates(
+    fake: FakeSlurm, whole_nodes: bool, cores: int
+) -> None:
+    executor, request = fake.executor(whole_nodes=whole_nodes), fake.request(cores=4)
+    executor.submit([request])
+    fake.execute(request)
+    fake.accounted("100_0 9 COMPLETED")  # which says that one core was allocated
+    [observation] = executor.poll([request])
+    assert (observation.elapsed, observation.cores) == (9, cores)
 
 
 def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
