@@ -142,6 +142,17 @@ def test_a_site_that_charges_whole_nodes_charges_more_than_slurm_allocates(
     assert (observation.elapsed, observation.cores) == (9, cores)
 
 
+def test_a_job_that_was_started_again_elsewhere_is_charged_the_cores_that_it_had(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    rows = (("REQUEUED", 30, "n1", 4), ("COMPLETED", 10, "n2", 2))
+    fake.answer("sacct", "".join(f"100_0|{fake.batch()}|{s}|{t}|{on}|{cpus}\n" for s, t, on, cpus in rows))
+    [observation] = executor.poll([request])
+    [event] = settle.events_of(observation, InFlight("x", 4, 60.0, 240.0), request, lambda *_: {}, 240.0)
+    assert isinstance(event, events.AttemptFinished)
+    assert (event.elapsed, event.cost) == (40, 30 * 4 + 10 * 2)
+
+
 def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
     executor = fake.executor()
     executor.submit([replace(fake.request(), exclude=("n7", "n9"))])

@@ -386,7 +386,7 @@ def _failed_nodes(status: JobStatus | None) -> tuple[str, ...]:
     return tuple(sorted(names - {"", "None assigned", "(null)"}))
 
 
-def _cores(evidence: Evidence, settings: SlurmSettings) -> int | None:
+def _cores(evidence: Evidence, settings: SlurmSettings) -> float | None:
     """Return the cores to charge, by what Slurm allocated; None where that is not known.
 
     Where the site charges whole nodes, they are not fewer than those of whole nodes.

@@ -42,7 +42,7 @@ class JobStatus:
         Whether accounting calls one of its jobs active. Alone that proves nothing: a job whose end was lost
         remains active in accounting for ever.
     cpus
-        Allocated to its jobs; 0 where that is not known.
+        Allocated to its jobs, on average over the seconds charged; 0 where that is not known.
     error
         Why Slurm could not be asked; nothing else is known then.
     accounting_error
@@ -54,7 +54,7 @@ class JobStatus:
     elapsed: float | None = None
     accounted: bool = False
     accounting_active: bool = False
-    cpus: int = 0
+    cpus: float = 0
     error: str = ""
     accounting_error: str = ""
 
@@ -239,13 +239,25 @@ def _combine(queued: Sequence[Job], accounted: Sequence[Job], accounting_error: 
     # Either source may call a job active: with duplicates one job may have ended while the other runs.
     still = [*active, *(job for job in accounted if job.number not in over | alive)]
     running = any(job.meaning not in (AttemptState.QUEUED, AttemptState.LOST) for job in still)
-    known = [job.elapsed for job in [*charged, *only_in_queue] if job.elapsed is not None]
+    known = [job for job in [*charged, *only_in_queue] if job.elapsed is not None]
+    over_for_good = bool(ended) and not running
     return JobStatus(
         active=tuple(active),
         ended=tuple(ended),
-        elapsed=sum(known) if ended and not running else None,
+        elapsed=sum(job.elapsed or 0.0 for job in known) if over_for_good else None,
         accounted=bool(accounted),
         accounting_active=bool({job.number for job in accounted} - over),
-        cpus=max((job.cpus for job in [*queued, *accounted]), default=0),
+        cpus=_cpus(known if over_for_good else [], [*queued, *accounted]),
         accounting_error=accounting_error,
     )
+
+
+def _cpus(charged: Sequence[Job], jobs: Sequence[Job]) -> float:
+    """Return the CPUs of jobs on average over what they are charged, or the most while that is not known.
+
+    A job that is started again may get nodes of another size.
+    """
+    seconds = [(job.elapsed, job.cpus) for job in charged if job.elapsed and job.cpus]
+    if not seconds:
+        return max((job.cpus for job in jobs), default=0)
+    return sum(elapsed * cpus for elapsed, cpus in seconds) / sum(elapsed for elapsed, _ in seconds)
