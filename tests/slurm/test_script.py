@@ -134,6 +134,7 @@ OPTIONS = {
     "reservation": None,
     "by_size": (),
     "exclusive": False,
+    "billing": "cores",
     "sbatch": {},
 }
 
