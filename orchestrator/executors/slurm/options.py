@@ -19,9 +19,9 @@ BETWEEN = 1.0  # seconds from the end of one attempt of a shared job to the begi
 
 # What the executor itself decides: another value would break the search for jobs, the limit or the charge.
 _OWN = {
-    *("array", "chdir", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes", "no-requeue"),
-    *("ntasks", "ntasks-per-node", "open-mode", "output", "parsable", "requeue", "signal", "test-only"),
-    *("time", "time-min", "wait", "wrap"),
+    *("array", "chdir", "clusters", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes"),
+    *("no-requeue", "ntasks", "ntasks-per-node", "open-mode", "output", "parsable", "quiet", "requeue"),
+    *("signal", "test-only", "time", "time-min", "wait", "wrap"),
 }
 _KEYS = {"partition", "account", "qos", "constraint", "reservation", "exclusive", "gpus-per-node"}
 
