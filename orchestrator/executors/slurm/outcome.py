@@ -255,7 +255,10 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
         pass  # there was a job, which was charged
     elif unconfirmed and evidence.owner is None:
         # sbatch may still have been on its way when Slurm was asked.
-        if evidence.submitted is None or evidence.submitted < settings.submission_grace:
+        waited = evidence.submitted
+        if waited is not None and waited < 0:  # the clock was set back since
+            waited = evidence.gone_for
+        if waited is None or waited < settings.submission_grace:
             return _unknown(evidence, "Slurm does not know it (yet)")
         return Observation(request.attempt, AttemptState.ABSENT)
     elif evidence.owner != OWNER and evidence.never_charged and not evidence.deleted:

@@ -96,7 +96,7 @@ class SlurmPoller:
         clock: Callable[[], float],
         rng: np.random.Generator,
     ) -> None:
-        self.due = float("-inf")
+        self.due = self._scheduled = float("-inf")
         self._interval, self._patience = interval, patience
         self._read, self._clock, self._rng = read, clock, rng
         self._site: Site | None = None
@@ -122,7 +122,7 @@ class SlurmPoller:
     def refresh(self, elements: Elements, force: bool = False) -> bool:
         """Ask for these array elements, if it is time to; return whether there are new answers."""
         now = self._clock()
-        if not elements or (now < self.due and not force):
+        if not elements or not (force or self._is_due(now)):
             return False
         self._answer = answer = self._ask(elements, now)
         self._note(CONTROLLER, answer.error, now)
@@ -143,8 +143,8 @@ class SlurmPoller:
         That is so at the beginning, and while it does not answer and no job is out.
         """
         outage = self._services.get(CONTROLLER)
-        if CONTROLLER not in self._services or (outage is not None and self._clock() >= self.due):
-            now, error = self._clock(), ""
+        now, error = self._clock(), ""
+        if CONTROLLER not in self._services or (outage is not None and self._is_due(now)):
             try:
                 commands.call(["scontrol", "show", "config"], self._patience)
             except CommandFailed as failure:
@@ -160,10 +160,15 @@ class SlurmPoller:
         first = error.partition("\n")[0]
         self._services[service] = Outage(since, first, service == CONTROLLER) if error else None
 
+    def _is_due(self, now: float) -> bool:
+        """Return whether to ask now: that is due, or the clock was set back since Slurm was asked."""
+        return now >= self.due or now < self._scheduled
+
     def _schedule(self, failed: bool) -> None:
+        self._scheduled = self._clock()
         self._failures = min(self._failures + 1, _MOST_DOUBLINGS) if failed else 0
         pause = min(self._interval * 2**self._failures, max(_LONGEST_PAUSE, self._interval))
-        self.due = self._clock() + pause * (1 + self._rng.uniform(-_JITTER, _JITTER))
+        self.due = self._scheduled + pause * (1 + self._rng.uniform(-_JITTER, _JITTER))
 
     def status(self, elements: Elements) -> JobStatus | None:
         """Return what Slurm last reported of the jobs of one attempt.
