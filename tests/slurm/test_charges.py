@@ -226,3 +226,28 @@ def test_what_was_ended_by_a_signal_is_no_measurement_whatever_its_exit_code(fak
     [observation] = executor.poll([request])
     assert observation.record is not None and observation.record.exit_code == 0
     assert "ended from outside" in observation.reason
+
+
+@pytest.mark.parametrize("began", [False, True])
+def test_a_waiting_job_that_slurm_forgot_costs_nothing_unless_its_attempt_began(
+    fake: FakeSlurm, began: bool
+) -> None:
+    """Its slurmctld was killed right after the submission: in accounting the job waits for ever."""
+    executor, request = submitted(fake)
+    if began:
+        fake.begin(request)
+    fake.queue()
+    fake.answer("sacct", f"100_[0]|{fake.batch()}|PENDING|0|None assigned|1\n")
+    for _ in range(30):
+        [observation] = executor.poll([request])
+        if observation.state is not AttemptState.UNKNOWN:
+            break
+        fake.turn(10)
+    assert observation.state is AttemptState.LOST
+    assert observation.elapsed == (None if began else 0.0)
+    fake.turn(600)
+    fake.queue("100_0 RUNNING")
+    executor.poll([])
+    executor.submit([fake.request(cores=2)])
+    executor.poll([fake.requests[-1]])
+    assert ("100_0" in fake.calls("scancel")) != began, "should it start nevertheless, it can do nothing"

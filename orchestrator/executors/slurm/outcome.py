@@ -251,6 +251,9 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
         # Perhaps only squeue dropped it. An attempt that runs gives signs of life.
         what = "squeue does not show its job, which accounting calls active"
         patience += settings.file_grace + _MISSED * HEARTBEAT
+        begun = evidence.owner == OWNER or (evidence.shared is not None and evidence.shared.begun)
+        if status.never_started and not begun and not evidence.deleted:
+            elapsed = 0.0  # slurmctld was killed, and forgot a job that was waiting
     elif evidence.shared is not None and evidence.shared.begun:
         pass  # there was a job, which was charged
     elif unconfirmed and evidence.owner is None:

@@ -41,6 +41,8 @@ class JobStatus:
     accounting_active
         Whether accounting calls one of its jobs active. Alone that proves nothing: a job whose end was lost
         remains active in accounting for ever.
+    never_started
+        Whether accounting has its jobs, and only as ones that wait: it will charge nothing unless one starts.
     cpus
         Allocated to its jobs, on average over the seconds charged; 0 where that is not known.
     error
@@ -54,6 +56,7 @@ class JobStatus:
     elapsed: float | None = None
     accounted: bool = False
     accounting_active: bool = False
+    never_started: bool = False
     cpus: float = 0
     error: str = ""
     accounting_error: str = ""
@@ -252,6 +255,8 @@ def _combine(queued: Sequence[Job], accounted: Sequence[Job], accounting_error: 
         elapsed=sum(job.elapsed or 0.0 for job in known) if over_for_good else None,
         accounted=bool(accounted),
         accounting_active=bool({job.number for job in accounted} - over),
+        never_started=bool(accounted)
+        and all(job.meaning is AttemptState.QUEUED and job.elapsed is None for job in accounted),
         cpus=_cpus(known if over_for_good else [], [*queued, *accounted]),
         accounting_error=accounting_error,
     )
