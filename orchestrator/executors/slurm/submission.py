@@ -82,8 +82,8 @@ class SubmissionQueue:
         self._unshared.add(resources)
 
     def _is_ahead(self, instant: float, most: float) -> bool:
-        """Return whether an instant is to come; if it is further ahead than any pause, the clock was set."""
-        return 0 < instant - self._clock() <= most
+        """Return whether an instant is to come; if it is much further than any pause, the clock was set."""
+        return 0 < instant - self._clock() <= 2 * most
 
     def _unpacked(
         self, requests: Sequence[AttemptRequest], done: dict[str, Observation]
