@@ -307,7 +307,7 @@ class Observation:
     out_of_memory
         Whether the attempt was ended for using too much memory.
     cores
-        To charge, where they are not the ones that were asked for.
+        To charge, where they are not the ones that were asked for; on average over ``elapsed``.
     revoked
         Whether an absent attempt can never begin, because its claim was taken: its run needs another one.
     refused
@@ -325,7 +325,7 @@ class Observation:
     estimated: bool = False
     blamed: tuple[str, ...] = ()
     out_of_memory: bool = False
-    cores: int | None = None
+    cores: float | None = None
     revoked: bool = False
     refused: bool = False
 

@@ -43,6 +43,12 @@ PRINTED_SECONDS = " *s(?:ec(?:ond)?s?)?"
 _PRINTED = re.compile(f"{_LONG}(?:{_MINUTES}(?:{_REST}(?:{PRINTED_SECONDS})?)?)?")
 _PRINTED_CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):(?=\d+:)|(?=\d+:\d+\.))([0-5]?\d):([0-5]\d(?:\.\d+)?)")
 _COST = re.compile(rf"({_NUMBER})\s*core[-\s]?([A-Za-z]+)")
+_OTHER_COST = re.compile(rf"{_NUMBER}\s*(node|gpu)[-\s]?[A-Za-z]+", re.IGNORECASE)
+_IN_CORE_HOURS = {
+    "node": "write core-hours, the node-hours times the cores of a node, with executor.billing: nodes",
+    "gpu": "write core-hours, the GPU-hours divided by the GPUs of a node and times its cores, with "
+    "executor.billing: nodes",
+}
 
 
 def parse_duration(value: float | str) -> float:
@@ -101,7 +107,13 @@ def parse_cost(value: float | str) -> float:
         return _finite(float(value) * 3600.0, value)
     match = _COST.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"{value!r} is not a budget; write for example 50 core-hours or 30 core-minutes")
+        other = _OTHER_COST.fullmatch(value.strip()) if isinstance(value, str) else None
+        how = (
+            _IN_CORE_HOURS[other[1].lower()]
+            if other
+            else "write for example 50 core-hours or 30 core-minutes"
+        )
+        raise ValueError(f"{value!r} is not a budget; {how}")
     return _finite(float(match[1]) * _seconds(match[2], value, "core-"), value)
 
 

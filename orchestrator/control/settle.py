@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import signal
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -165,20 +166,23 @@ def outages(found: Mapping[str, Outage | None], state: State, now: float) -> lis
 
 
 def corrections(known: Sequence[Observation], state: State) -> list[events.AttemptCharged]:
-    """Return the confirmed charges, in an order in which no job ever exceeds its reservation.
+    """Return the confirmed charges, in an order in which no job exceeds its reservation before it must.
 
-    Of the attempts that share a job, those that cost more than their part wait for those that cost less.
+    Of the attempts that share a job, those that cost more than their part wait for those that cost less,
+    while there are others to wait for: the whole job may have cost more than was reserved.
     """
     found = []
     for item in known:
         flight, elapsed = state.unconfirmed[item.attempt], item.elapsed or 0.0
         cost = elapsed * (item.cores or flight.cores)
         found.append((cost - flight.reserved, events.AttemptCharged(item.attempt, elapsed, cost)))
+    of_pack = Counter(state.unconfirmed[event.attempt].pack for _, event in found)
+    complete = {pack for pack, hold in state.holds.items() if of_pack[pack] == hold.unsettled}
     holds, chosen = state.holds, []
     for more, event in sorted(found, key=lambda pair: pair[0]):
         pack = state.unconfirmed[event.attempt].pack
         hold = holds.get(pack)
-        if hold is not None and hold.charged + more > hold.reserved and hold.unsettled > 1:
+        if hold is not None and hold.charged + more > hold.reserved and pack not in complete:
             continue
         holds = allocations.charged(holds, pack, more, final=True)
         chosen.append(event)

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.campaign.yaml import dump
 from orchestrator.control import session
 from orchestrator.control.assembly import Assembly, assemble
@@ -86,9 +87,18 @@ def _allocated(chosen: Campaign, folder: Path, point: Point, probe: Probe) -> li
     query = ["sacct", "--allocations", "--noheader", "--parsable2", f"--jobs={job}", "--format=AllocCPUS"]
     answer = probe.ask(query) if job else None
     numbers = [int(line) for line in answer.output.split() if line.isdecimal()] if answer else []
-    counted = assemble(chosen).cores(point)
-    if not numbers or numbers[0] in (0, counted):
+    options = chosen.executor
+    whole_nodes = isinstance(options, SlurmOptions) and options.billing == "nodes"
+    return compared(numbers[0], assemble(chosen).cores(point), whole_nodes) if numbers else []
+
+
+def compared(allocated: int, counted: int, whole_nodes: bool) -> list[Check]:
+    """Return what is wrong with the cores of a run that are counted, by those that Slurm allocated.
+
+    Where the campaign says that whole nodes are charged, Slurm may allocate fewer.
+    """
+    if allocated in (0, counted) or (whole_nodes and allocated < counted):
         return []
-    detail = f"Slurm allocated {numbers[0]} CPUs to a run, but {counted} cores are counted"
+    detail = f"Slurm allocated {allocated} CPUs to a run, but {counted} cores are counted"
     remedy = "if the site charges for them: set executor.billing: nodes and cores_per_node, or exclusive"
     return [warning("billing", detail, remedy)]

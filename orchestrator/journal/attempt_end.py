@@ -50,7 +50,7 @@ def charged(state: State, event: events.AttemptCharged) -> State:
     return state._replace(
         holds=allocations.charged(state.holds, flight.pack, more, final=True),
         job_costs=_job_costs_after_sharing(state, event, flight),
-        allocation=max(state.allocation, _cores_charged(event, flight)),
+        allocation=_allocation_after(state, event, flight),
         unconfirmed=state.unconfirmed.delete(event.attempt),
         setbacks=_setbacks_corrected(state.setbacks, flight, more),
         spent=state.spent + more,
@@ -72,7 +72,7 @@ def _settled(state: State, event: events.AttemptFinished, flight: InFlight) -> S
         beyond=state.beyond + _beyond(flight, event),
         attempts_settled=state.attempts_settled + 1,
         measured_with=measured_with,
-        allocation=max(state.allocation, _cores_charged(event, flight)),
+        allocation=_allocation_after(state, event, flight),
         recent=_recent_after(state.recent, event),
         setbacks=_setbacks_after(state.setbacks, event, flight, state.time),
         marks=_marks_after(state, event, flight),
@@ -219,6 +219,18 @@ def _cores_charged(event: events.AttemptFinished | events.AttemptCharged, flight
     if estimated or event.elapsed <= 0 or math.isclose(event.cost, event.elapsed * flight.cores):
         return 1.0
     return event.cost / (event.elapsed * flight.cores)
+
+
+def _allocation_after(
+    state: State, event: events.AttemptFinished | events.AttemptCharged, flight: InFlight
+) -> float:
+    """Return the cores charged per core asked for, at most, after an attempt.
+
+    One that asked before the cores were counted as now says nothing of that.
+    """
+    if flight.recounted:
+        return state.allocation
+    return max(state.allocation, _cores_charged(event, flight))
 
 
 def _job_costs_after(state: State, event: events.AttemptFinished, flight: InFlight) -> allocations.JobCosts:

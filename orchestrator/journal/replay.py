@@ -28,6 +28,8 @@ from orchestrator.journal.state import (
 )
 from orchestrator.types import Attempt, Point, Run
 
+Flights = immutables.Map[Attempt, InFlight]
+_COUNTING = {"threads_per_core": 1, "billing": "cores", "exclusive": False}  # with what journals may lack
 MARKED = 12  # rounds of which is known where the campaign stood
 
 
@@ -91,6 +93,10 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
         state = state._replace(validation=None, infeasible=state.infeasible - {state.validation.point})
     if event.elsewhere:
         state = _elsewhere(state, event.campaign)
+    if _counting(event.campaign) != _counting(state.campaign):
+        state = state._replace(
+            allocation=1.0, in_flight=_recounted(state.in_flight), unconfirmed=_recounted(state.unconfirmed)
+        )
     # Runs may have been skipped because the campaign was about to stop: the new rules may propose them again.
     begun = [run for run in state.queue[: state.next] if state.runs[run].status is not RunStatus.SKIPPED]
     return state._replace(
@@ -370,6 +376,16 @@ def _as_read_again(item: RunState, event: events.AttemptReread) -> RunState:
 @_apply.register
 def _campaign_stopped(event: events.CampaignStopped, state: State) -> State:
     return state._replace(stopped=StopReason(event.rule, event.detail))
+
+
+def _counting(campaign: Mapping[str, Any]) -> list[Any]:
+    """Return the rules by which the cores that are charged are counted from what a run asks for."""
+    executor = campaign.get("executor") or {}
+    return [executor.get(key) or usual for key, usual in _COUNTING.items()]
+
+
+def _recounted(flights: Flights) -> Flights:
+    return immutables.Map({attempt: item._replace(recounted=True) for attempt, item in flights.items()})
 
 
 def _without_skipped(runs: Runs, proposed: Proposed, run: Run) -> Proposed:

@@ -72,7 +72,8 @@ class InFlight(NamedTuple):
 
     ``pack``: name of its shared job, or empty; ``since``: when it was intended; ``span``: seconds from its
     start to its end, if it was accepted and its cost is not confirmed; ``setback``: whether the
-    infrastructure failed, and its cost is not confirmed; ``likely``: as it was intended.
+    infrastructure failed, and its cost is not confirmed; ``likely``: as it was intended; ``recounted``:
+    whether cores are counted by other rules since.
     """
 
     name: str
@@ -87,6 +88,7 @@ class InFlight(NamedTuple):
     span: float | None = None
     setback: bool = False
     likely: float | None = None
+    recounted: bool = False
 
 
 class RoundMark(NamedTuple):

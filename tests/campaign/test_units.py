@@ -90,6 +90,18 @@ def test_what_is_no_cost(text: str) -> None:
         units.parse_cost(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("5 node-hours", "node-hours times the cores of a node"),
+        ("5 GPU-hours", "divided by the GPUs of a node"),
+    ],
+)
+def test_how_other_budgets_are_core_hours(text: str, how: str) -> None:
+    with pytest.raises(ValueError, match=f"'{text}' is not a budget; write core-hours, the .*{how}"):
+        units.parse_cost(text)
+
+
 def test_formats() -> None:
     assert units.format_duration(5400) == "1 h 30 min"
     assert units.format_duration(0) == "0 s"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.campaign.schema import SlurmOptions
-from orchestrator.doctor import executor_section, launch_script, slurm
+from orchestrator.doctor import executor_section, launch_script, slurm, trial_run
 from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.probe import Answer, Probe, here
 from tests.cli import machines
@@ -177,6 +177,16 @@ def test_nothing_is_run_where_something_stands_in_the_way() -> None:
     write_campaign(Path.cwd(), program="#!/no/such/interpreter\n")
     assert one_run() == {}
     assert not list(Path.cwd().glob("tiny*"))
+
+
+@pytest.mark.parametrize(
+    ("allocated", "whole_nodes", "warned"),
+    [(4, False, False), (1, False, True), (1, True, False), (8, True, True)],
+)
+def test_fewer_cores_than_are_counted_are_right_where_whole_nodes_are_charged(
+    allocated: int, whole_nodes: bool, warned: bool
+) -> None:
+    assert bool(trial_run.compared(allocated, 4, whole_nodes)) == warned
 
 
 def test_without_a_campaign_there_is_nothing_to_try() -> None:

@@ -101,3 +101,37 @@ def test_what_a_node_did_at_one_instant_counts_once_however_quiet_it_was_before(
         )
         state = apply(state, end, 7000.0)
     assert len(state.marks["n7"]) == 1
+
+
+@given(st.booleans())
+def test_cores_that_are_counted_anew_are_charged_as_they_are_until_something_else_is_known(
+    late: bool,
+) -> None:
+    """The user states the two CPUs per core that the first run was charged, while two others are out."""
+    first, second, third, fourth = map(Attempt, RUNS[:4])
+
+    def intended(attempt: Attempt, cores: int) -> events.Event:
+        return events.AttemptIntended(
+            attempt=attempt, name=str(attempt), cores=cores, limit=10.0, reserved=10.0
+        )
+
+    def finished(attempt: Attempt, cost: float, estimated: bool = False) -> events.Event:
+        return events.AttemptFinished(attempt=attempt, elapsed=5.0, cost=cost, estimated=estimated)
+
+    state = State(campaign={"executor": {"name": "slurm"}})
+    before = [
+        events.RoundProposed(1, RUNS, ("",) * len(RUNS)),
+        *(intended(a, 1) for a in (first, second, third)),
+    ]
+    for event in (*before, finished(first, 10.0), finished(second, 10.0, estimated=True)):
+        state = apply(state, event, 1.0)
+    assert state.allocation == 2.0
+    options = {"name": "slurm", "max_pending": 3}
+    state = apply(state, events.CampaignChanged({"executor": options}), 1.0)
+    assert state.allocation == 2.0
+    state = apply(state, events.CampaignChanged({"executor": {**options, "threads_per_core": 2}}), 1.0)
+    assert state.allocation == 1.0
+    open_ones = [finished(third, 10.0), events.AttemptCharged(second, 5.0, 10.0)]
+    for event in (*(open_ones[::-1] if late else open_ones), intended(fourth, 2), finished(fourth, 10.0)):
+        state = apply(state, event, 2.0)
+    assert (state.allocation, state.spent) == (1.0, 40.0)

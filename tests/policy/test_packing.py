@@ -259,6 +259,21 @@ def test_corrections_come_in_an_order_that_never_exceeds_the_reservation() -> No
     assert state.spent == 300.0 and not state.holds
 
 
+def test_charges_beyond_the_reservation_are_corrected_when_none_is_left_to_wait_for() -> None:
+    """Where Slurm allocates two CPUs for a core, each run costs more than its part."""
+    state = pack_of_three()
+    attempts = [Attempt(run) for run in runs(3)]
+    for attempt in attempts:
+        finished = events.AttemptFinished(attempt=attempt, elapsed=90.0, cost=100.0, estimated=True)
+        state = apply(state, finished, 1.0)
+    late = [Observation(a, AttemptState.FINISHED, elapsed=90.0, cores=2) for a in attempts]
+    assert settle.corrections(late[:2], state) == []
+    for event in settle.corrections(late, state):
+        state = apply(state, event, 1.0)
+    assert (state.spent, state.allocation) == (540.0, 2.0)
+    assert not state.holds and not state.unconfirmed
+
+
 def test_durations_can_be_compared_whether_jobs_were_shared_or_not() -> None:
     """What a job costs beside its runs is learned from packs, too, and is a part of every duration."""
     wanted = runs(5)

@@ -40,6 +40,18 @@ def test_a_partition_may_let_jobs_exceed_their_limit() -> None:
     assert over_time_limits(settings, ("b", "c")) == [0.0, 0.0]
 
 
+def test_the_partition_of_the_users_environment_may_let_jobs_exceed_their_limit(
+    fake: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partitions = "PartitionName=a Default=YES OverTimeLimit=1\nPartitionName=b Default=NO OverTimeLimit=3\n"
+    fake.answer("scontrol", f"KillWait = 5 sec\n{partitions}")
+    assert fake.executor().reserved_seconds(1.0) == 60 + 60 + 35
+    monkeypatch.setenv("SBATCH_PARTITION", "b")
+    assert fake.executor().reserved_seconds(1.0) == 60 + 180 + 35
+    stated = fake.executor(job=JobOptions(partition="a"))
+    assert stated.reserved_seconds(1.0) == 60 + 60 + 35
+
+
 def test_a_failing_node_is_named(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
@@ -118,6 +130,29 @@ def test_a_queue_that_says_less_is_not_believed_while_accounting_is_silent(fake:
         fake.turn(700)
 
 
+@pytest.mark.parametrize(("whole_nodes", "cores"), [(False, 1), (True, 4)])
+def test_a_site_that_charges_whole_nodes_charges_more_than_slurm_allocates(
+    fake: FakeSlurm, whole_nodes: bool, cores: int
+) -> None:
+    executor, request = fake.executor(whole_nodes=whole_nodes), fake.request(cores=4)
+    executor.submit([request])
+    fake.execute(request)
+    fake.accounted("100_0 9 COMPLETED")  # which says that one core was allocated
+    [observation] = executor.poll([request])
+    assert (observation.elapsed, observation.cores) == (9, cores)
+
+
+def test_a_job_that_was_started_again_elsewhere_is_charged_the_cores_that_it_had(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    rows = (("REQUEUED", 30, "n1", 4), ("COMPLETED", 10, "n2", 2))
+    fake.answer("sacct", "".join(f"100_0|{fake.batch()}|{s}|{t}|{on}|{cpus}\n" for s, t, on, cpus in rows))
+    [observation] = executor.poll([request])
+    [event] = settle.events_of(observation, InFlight("x", 4, 60.0, 240.0), request, lambda *_: {}, 240.0)
+    assert isinstance(event, events.AttemptFinished)
+    assert (event.elapsed, event.cost) == (40, 30 * 4 + 10 * 2)
+
+
 def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
     executor = fake.executor()
     executor.submit([replace(fake.request(), exclude=("n7", "n9"))])
@@ -191,3 +226,28 @@ def test_what_was_ended_by_a_signal_is_no_measurement_whatever_its_exit_code(fak
     [observation] = executor.poll([request])
     assert observation.record is not None and observation.record.exit_code == 0
     assert "ended from outside" in observation.reason
+
+
+@pytest.mark.parametrize("began", [False, True])
+def test_a_waiting_job_that_slurm_forgot_costs_nothing_unless_its_attempt_began(
+    fake: FakeSlurm, began: bool
+) -> None:
+    """Its slurmctld was killed right after the submission: in accounting the job waits for ever."""
+    executor, request = submitted(fake)
+    if began:
+        fake.begin(request)
+    fake.queue()
+    fake.answer("sacct", f"100_[0]|{fake.batch()}|PENDING|0|None assigned|1\n")
+    for _ in range(30):
+        [observation] = executor.poll([request])
+        if observation.state is not AttemptState.UNKNOWN:
+            break
+        fake.turn(10)
+    assert observation.state is AttemptState.LOST
+    assert observation.elapsed == (None if began else 0.0)
+    fake.turn(600)
+    fake.queue("100_0 RUNNING")
+    executor.poll([])
+    executor.submit([fake.request(cores=2)])
+    executor.poll([fake.requests[-1]])
+    assert ("100_0" in fake.calls("scancel")) != began, "should it start nevertheless, it can do nothing"

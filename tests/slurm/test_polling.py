@@ -225,3 +225,17 @@ def test_a_clock_that_is_set_back_hides_no_job(fake: FakeSlurm) -> None:
     fake.queue("100_0 RUNNING")
     fake.turn(20)
     assert state_of(executor.poll([request])) == "running"
+
+
+def test_slurm_is_asked_as_before_though_the_clock_is_set_back(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.queue("100_0 RUNNING")
+    executor.poll([request])
+    fake.begin(request)
+    fake.turn(-7200)
+    fake.queue()
+    fake.accounted("100_0 9 NODE_FAIL")
+    begun = fake.now
+    while state_of(executor.poll([request])) != "lost":
+        executor.wait(5.0)
+        assert fake.now - begun < 100

@@ -111,7 +111,19 @@ def test_the_requested_time_leaves_room_for_start_and_end(limit: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["array", "requeue", "--time", "cpus_per_task", "export", "partition", "exclusive", "t"]
+    "name",
+    [
+        "array",
+        "requeue",
+        "--time",
+        "cpus_per_task",
+        "export",
+        "partition",
+        "exclusive",
+        "t",
+        "clusters",
+        "quiet",
+    ],
 )
 def test_what_the_executor_decides_cannot_be_changed(name: str) -> None:
     with pytest.raises(CampaignError, match=f"executor.sbatch: '{name}'|executor.{name}"):
@@ -134,6 +146,7 @@ OPTIONS = {
     "reservation": None,
     "by_size": (),
     "exclusive": False,
+    "billing": "cores",
     "sbatch": {},
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,3 +88,21 @@ def test_partitions_that_are_hidden_from_the_user_are_known() -> None:
 @given(st.text())
 def test_associations_of_any_text_are_read(text: str) -> None:
     assert len(parse_associations(text)) <= len(text.splitlines())
+
+
+def test_a_site_whose_partitions_are_not_said_is_asked_again() -> None:
+    def ask(command: Sequence[str]) -> str | None:
+        return "KillWait = 30 sec\n" if "config" in command else None
+
+    assert read_site(ask, JobOptions()) is None
+
+
+def test_account_and_qos_of_the_users_environment_count(
+    fake: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    associations = association("mine", submitted="9") + association("other", submitted="3")
+    fake.answer("sacctmgr", associations + qos("fast", submitted="7"))
+    monkeypatch.setenv("SBATCH_ACCOUNT", "mine")
+    assert read_site(answer, JobOptions()) == Site(cluster="testing", submit_limit=9)
+    monkeypatch.setenv("SBATCH_QOS", "fast")
+    assert read_site(answer, JobOptions()) == Site(cluster="testing", submit_limit=7)

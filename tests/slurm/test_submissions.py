@@ -148,6 +148,18 @@ def test_an_unclear_failure_is_absent_only_after_a_grace(fake: FakeSlurm, compla
     assert state_of(executor.submit([request])) == "queued"
 
 
+def test_an_unclear_failure_is_absent_after_a_grace_though_the_clock_is_set_back(fake: FakeSlurm) -> None:
+    fake.answer("sbatch", err="sbatch: error: Unable to contact slurm controller\n", code=1)
+    executor, request = fake.executor(), fake.request()
+    executor.submit([request])
+    fake.turn(-7200)
+    begun = fake.now
+    while state_of(executor.find([request])) != "absent":
+        executor.wait(5.0)
+        assert fake.now - begun < 100
+    assert fake.now - begun >= 60
+
+
 def test_a_job_that_starts_late_and_its_resubmission_execute_once(fake: FakeSlurm) -> None:
     request = fake.request("echo once >> times\n")
     fake.executor().submit([request])
@@ -226,6 +238,18 @@ def test_a_submit_limit_is_waited_for_at_the_poll_interval(fake: FakeSlurm) -> N
     fake.answer("sbatch", "Submitted batch job 102\n")
     fake.turn(20)
     assert executor.poll([request])[0].handle == "102_0"
+
+
+@pytest.mark.parametrize("complaint", [QOS_LIMIT, "sbatch: error: Unable to contact slurm controller\n"])
+def test_what_waits_is_submitted_though_the_clock_is_set_back(fake: FakeSlurm, complaint: str) -> None:
+    executor, first, second = fake.executor(), fake.request(), fake.request(cores=2)
+    fake.answer("sbatch", err=complaint, code=1)
+    executor.submit([first])
+    assert state_of(executor.submit([second])) == "queued"
+    fake.answer("sbatch", "Submitted batch job 100\n")
+    fake.turn(-7200)
+    observations = executor.poll([second])
+    assert observations[0].handle == "100_0"
 
 
 def test_of_an_array_that_is_too_large_now_a_part_is_submitted(fake: FakeSlurm) -> None:

@@ -97,7 +97,11 @@ def build(context: ExecutorContext) -> SlurmExecutor:
             f"{context.directory}: Slurm gives a meaning to %, \\ and line breaks in paths; "
             "choose another directory"
         )
-    settings = SlurmSettings(job=job_options(context.options), poll_interval=context.options["poll_interval"])
+    settings = SlurmSettings(
+        job=job_options(context.options),
+        whole_nodes=context.options["billing"] == "nodes",
+        poll_interval=context.options["poll_interval"],
+    )
     return SlurmExecutor(context.directory, settings, np.random.default_rng(context.seed))
 
 

@@ -19,9 +19,9 @@ BETWEEN = 1.0  # seconds from the end of one attempt of a shared job to the begi
 
 # What the executor itself decides: another value would break the search for jobs, the limit or the charge.
 _OWN = {
-    *("array", "chdir", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes", "no-requeue"),
-    *("ntasks", "ntasks-per-node", "open-mode", "output", "parsable", "requeue", "signal", "test-only"),
-    *("time", "time-min", "wait", "wrap"),
+    *("array", "chdir", "clusters", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes"),
+    *("no-requeue", "ntasks", "ntasks-per-node", "open-mode", "output", "parsable", "quiet", "requeue"),
+    *("signal", "test-only", "time", "time-min", "wait", "wrap"),
 }
 _KEYS = {"partition", "account", "qos", "constraint", "reservation", "exclusive", "gpus-per-node"}
 
@@ -171,6 +171,8 @@ class SlurmSettings:
     ----------
     job
         Options of every job.
+    whole_nodes
+        Whether the site charges whole nodes, whatever Slurm allocates of them.
     poll_interval
         Between queries of Slurm.
     command_timeout
@@ -188,6 +190,7 @@ class SlurmSettings:
     """
 
     job: JobOptions = field(default_factory=JobOptions)
+    whole_nodes: bool = False
     poll_interval: float = 10.0
     command_timeout: float = 30.0
     submission_grace: float = 60.0

@@ -193,7 +193,7 @@ def _finished(
         estimated=estimated,
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
-        cores=_cores(status),
+        cores=_cores(evidence, settings),
     )
 
 
@@ -251,11 +251,17 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
         # Perhaps only squeue dropped it. An attempt that runs gives signs of life.
         what = "squeue does not show its job, which accounting calls active"
         patience += settings.file_grace + _MISSED * HEARTBEAT
+        begun = evidence.owner == OWNER or (evidence.shared is not None and evidence.shared.begun)
+        if status.never_started and not begun and not evidence.deleted:
+            elapsed = 0.0  # slurmctld was killed, and forgot a job that was waiting
     elif evidence.shared is not None and evidence.shared.begun:
         pass  # there was a job, which was charged
     elif unconfirmed and evidence.owner is None:
         # sbatch may still have been on its way when Slurm was asked.
-        if evidence.submitted is None or evidence.submitted < settings.submission_grace:
+        waited = evidence.submitted
+        if waited is not None and waited < 0:  # the clock was set back since
+            waited = evidence.gone_for
+        if waited is None or waited < settings.submission_grace:
             return _unknown(evidence, "Slurm does not know it (yet)")
         return Observation(request.attempt, AttemptState.ABSENT)
     elif evidence.owner != OWNER and evidence.never_charged and not evidence.deleted:
@@ -281,7 +287,7 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
         lost(request, what, elapsed, evidence.job_id),
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
-        cores=_cores(status),
+        cores=_cores(evidence, settings),
     )
 
 
@@ -368,7 +374,7 @@ def _finished_in_shared(
         estimated=estimated,
         blamed=_failed_nodes(status) if shared.last else (),
         out_of_memory=_out_of_memory(status) and record.exit_code != 0,  # else it was another attempt
-        cores=_cores(status),
+        cores=_cores(evidence, settings),
     )
 
 
@@ -386,9 +392,15 @@ def _failed_nodes(status: JobStatus | None) -> tuple[str, ...]:
     return tuple(sorted(names - {"", "None assigned", "(null)"}))
 
 
-def _cores(status: JobStatus | None) -> int | None:
-    """Return the cores that Slurm allocated; None where that is not known."""
-    return (status.cpus or None) if status is not None else None
+def _cores(evidence: Evidence, settings: SlurmSettings) -> float | None:
+    """Return the cores to charge, by what Slurm allocated; None where that is not known.
+
+    Where the site charges whole nodes, they are not fewer than those of whole nodes.
+    """
+    allocated = evidence.status.cpus if evidence.status is not None else 0
+    if allocated and settings.whole_nodes:
+        return max(allocated, evidence.request.resources.cores)
+    return allocated or None
 
 
 def _unknown(evidence: Evidence, reason: str) -> Observation:

@@ -41,8 +41,10 @@ class JobStatus:
     accounting_active
         Whether accounting calls one of its jobs active. Alone that proves nothing: a job whose end was lost
         remains active in accounting for ever.
+    never_started
+        Whether accounting has its jobs, and only as ones that wait: it will charge nothing unless one starts.
     cpus
-        Allocated to its jobs; 0 where that is not known.
+        Allocated to its jobs, on average over the seconds charged; 0 where that is not known.
     error
         Why Slurm could not be asked; nothing else is known then.
     accounting_error
@@ -54,7 +56,8 @@ class JobStatus:
     elapsed: float | None = None
     accounted: bool = False
     accounting_active: bool = False
-    cpus: int = 0
+    never_started: bool = False
+    cpus: float = 0
     error: str = ""
     accounting_error: str = ""
 
@@ -96,7 +99,7 @@ class SlurmPoller:
         clock: Callable[[], float],
         rng: np.random.Generator,
     ) -> None:
-        self.due = float("-inf")
+        self.due = self._scheduled = float("-inf")
         self._interval, self._patience = interval, patience
         self._read, self._clock, self._rng = read, clock, rng
         self._site: Site | None = None
@@ -122,7 +125,7 @@ class SlurmPoller:
     def refresh(self, elements: Elements, force: bool = False) -> bool:
         """Ask for these array elements, if it is time to; return whether there are new answers."""
         now = self._clock()
-        if not elements or (now < self.due and not force):
+        if not elements or not (force or self._is_due(now)):
             return False
         self._answer = answer = self._ask(elements, now)
         self._note(CONTROLLER, answer.error, now)
@@ -143,8 +146,8 @@ class SlurmPoller:
         That is so at the beginning, and while it does not answer and no job is out.
         """
         outage = self._services.get(CONTROLLER)
-        if CONTROLLER not in self._services or (outage is not None and self._clock() >= self.due):
-            now, error = self._clock(), ""
+        now, error = self._clock(), ""
+        if CONTROLLER not in self._services or (outage is not None and self._is_due(now)):
             try:
                 commands.call(["scontrol", "show", "config"], self._patience)
             except CommandFailed as failure:
@@ -160,10 +163,15 @@ class SlurmPoller:
         first = error.partition("\n")[0]
         self._services[service] = Outage(since, first, service == CONTROLLER) if error else None
 
+    def _is_due(self, now: float) -> bool:
+        """Return whether to ask now: that is due, or the clock was set back since Slurm was asked."""
+        return now >= self.due or now < self._scheduled
+
     def _schedule(self, failed: bool) -> None:
+        self._scheduled = self._clock()
         self._failures = min(self._failures + 1, _MOST_DOUBLINGS) if failed else 0
         pause = min(self._interval * 2**self._failures, max(_LONGEST_PAUSE, self._interval))
-        self.due = self._clock() + pause * (1 + self._rng.uniform(-_JITTER, _JITTER))
+        self.due = self._scheduled + pause * (1 + self._rng.uniform(-_JITTER, _JITTER))
 
     def status(self, elements: Elements) -> JobStatus | None:
         """Return what Slurm last reported of the jobs of one attempt.
@@ -239,13 +247,27 @@ def _combine(queued: Sequence[Job], accounted: Sequence[Job], accounting_error: 
     # Either source may call a job active: with duplicates one job may have ended while the other runs.
     still = [*active, *(job for job in accounted if job.number not in over | alive)]
     running = any(job.meaning not in (AttemptState.QUEUED, AttemptState.LOST) for job in still)
-    known = [job.elapsed for job in [*charged, *only_in_queue] if job.elapsed is not None]
+    known = [job for job in [*charged, *only_in_queue] if job.elapsed is not None]
+    over_for_good = bool(ended) and not running
     return JobStatus(
         active=tuple(active),
         ended=tuple(ended),
-        elapsed=sum(known) if ended and not running else None,
+        elapsed=sum(job.elapsed or 0.0 for job in known) if over_for_good else None,
         accounted=bool(accounted),
         accounting_active=bool({job.number for job in accounted} - over),
-        cpus=max((job.cpus for job in [*queued, *accounted]), default=0),
+        never_started=bool(accounted)
+        and all(job.meaning is AttemptState.QUEUED and job.elapsed is None for job in accounted),
+        cpus=_cpus(known if over_for_good else [], [*queued, *accounted]),
         accounting_error=accounting_error,
     )
+
+
+def _cpus(charged: Sequence[Job], jobs: Sequence[Job]) -> float:
+    """Return the CPUs of jobs on average over what they are charged, or the most while that is not known.
+
+    A job that is started again may get nodes of another size.
+    """
+    seconds = [(job.elapsed, job.cpus) for job in charged if job.elapsed and job.cpus]
+    if not seconds:
+        return max((job.cpus for job in jobs), default=0)
+    return sum(elapsed * cpus for elapsed, cpus in seconds) / sum(elapsed for elapsed, _ in seconds)

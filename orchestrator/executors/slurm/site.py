@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestrator.executors.slurm.ceilings import chosen
 from orchestrator.executors.slurm.cluster import Ask, Association, Cluster, Qos
 from orchestrator.executors.slurm.options import JobOptions
 
@@ -54,7 +55,10 @@ def read_site(ask: Ask, job: JobOptions) -> Site | None:
     configuration = cluster.configuration
     if "KillWait" not in configuration:  # other output must not pass for a site without accounting
         return None
-    over_time = over_time_limits(cluster.partition_settings, job.partitions())
+    names = job.partitions() or tuple(filter(None, (chosen(job, "partition") or "").split(",")))
+    over_time = over_time_limits(cluster.partition_settings, names)
+    if not cluster.complete:  # a partition that is not known must not pass for one that ends jobs in time
+        return None
     return Site(
         cluster=configuration.get("ClusterName", ""),
         accounting=cluster.accounting,
@@ -79,11 +83,12 @@ def over_time_limits(settings: Mapping[str, Mapping[str, str]], names: Sequence[
 
 def _submit_limits(cluster: Cluster, job: JobOptions) -> Iterator[int]:
     """Yield what limits the number of jobs; where nothing is known, ``sbatch`` refuses what is too much."""
+    account, qos = chosen(job, "account"), chosen(job, "qos")
     limiting: list[Association | Qos] = [
-        item for item in cluster.associations or () if job.account in (None, item.account)
+        item for item in cluster.associations or () if account in (None, item.account)
     ]
-    if job.qos is not None and cluster.qos is not None and job.qos in cluster.qos:
-        limiting.append(cluster.qos[job.qos])
+    if qos is not None and cluster.qos is not None and qos in cluster.qos:
+        limiting.append(cluster.qos[qos])
     for item in limiting:
         yield from (most for most in (item.submitted, item.submitted_by_all) if most is not None)
 

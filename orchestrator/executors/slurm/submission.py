@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -59,7 +60,7 @@ class SubmissionQueue:
 
     def retry(self, site: Site, hold: str) -> dict[str, Observation]:
         """Submit what waits, when it is time to; return observations of the attempts that wait no more."""
-        if self._clock() < self.due:
+        if math.isinf(self.due) or self._is_ahead(self.due, self._settings.poll_interval):
             return {}
         requests, self._waiting, self.due = list(self._waiting.values()), {}, float("inf")
         return {
@@ -80,6 +81,10 @@ class SubmissionQueue:
         """Submit no more jobs of several attempts with these resources: they would be too long for Slurm."""
         self._unshared.add(resources)
 
+    def _is_ahead(self, instant: float, most: float) -> bool:
+        """Return whether an instant is to come; if it is much further than any pause, the clock was set."""
+        return 0 < instant - self._clock() <= 2 * most
+
     def _unpacked(
         self, requests: Sequence[AttemptRequest], done: dict[str, Observation]
     ) -> list[AttemptRequest]:
@@ -98,7 +103,7 @@ class SubmissionQueue:
 
     def _submit_group(self, group: Sequence[Pack], done: dict[str, Observation]) -> None:
         """Submit one array; where that is too much for now, half of it, and the rest later."""
-        if self._clock() < self._resume:
+        if self._is_ahead(self._resume, max(_LONGEST_PAUSE, self._settings.poll_interval)):
             self._postpone(group, self._reason, done)
             return
         try:

@@ -42,7 +42,8 @@ class Stopwatch:
         if not holds:
             self.since = None
             return 0.0
-        if self.since is None or self.seen_by != seen_by:
+        # Where the clock was set back, what was seen before says nothing.
+        if self.since is None or self.seen_by != seen_by or now < self.since:
             self.since, self.seen_by = now, seen_by
         return now - self.since
 
