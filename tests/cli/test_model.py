@@ -212,14 +212,14 @@ def test_a_long_list_of_models_ends_quietly_with_its_reader() -> None:
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == ""
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=300) == 0
 
 
 @pytest.mark.slow
 def test_names_that_the_terminal_cannot_show() -> None:
     Path("measured.csv").write_text("n,callpath,value\n" + "".join(f"{n},größe,{n}\n" for n in SIZES))
     process = start("model", "measured.csv", environment={"PYTHONIOENCODING": "ascii"})
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert "gr\\xf6\\xdfe" in out
 

@@ -55,7 +55,7 @@ def campaign(executor: str) -> Campaign:
 def test_it_is_compiled_while_runs_are_on_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "_is_compiled", lambda: False)
     process = compiling.begin(campaign("slurm"))
-    assert process is not None and process.wait(timeout=60) == 0
+    assert process is not None and process.wait(timeout=300) == 0
 
 
 def test_it_is_not_compiled_beside_runs_that_are_timed_here(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def test_a_locally_measured_program_sees_the_environment_of_the_user(tmp_path: P
     text = LOCAL.replace("name: cpf", "name: gpr")
     given = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OMP_PROC_BIND": "close", "MINE": "a b"}
     command = [*COMMAND, "run", str(write_campaign(tmp_path, text, program))]
-    done = subprocess.run(command, env=given, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    done = subprocess.run(command, env=given, cwd=tmp_path, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     seen = list(tmp_path.glob("tiny/runs/*/*/*/environment"))
     assert len(seen) >= 5

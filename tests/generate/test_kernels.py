@@ -45,7 +45,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def execute(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.parametrize(

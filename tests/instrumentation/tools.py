@@ -52,7 +52,7 @@ def start(
         env={**variables, **root, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

@@ -58,7 +58,7 @@ def execute(text: str, directory: Path, **environment: str) -> subprocess.Comple
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 

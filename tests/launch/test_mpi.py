@@ -208,7 +208,7 @@ def test_a_real_launcher_starts_all_ranks(tmp_path: Path) -> None:
         )
     )
     process = subprocess.run(
-        ["bash", "run.sh"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+        ["bash", "run.sh"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )
     assert process.stdout.split() == ["rank"] * 3, process.stderr
 

@@ -64,7 +64,7 @@ def test_a_launch_script_executes_none_of_its_values(
         # The modules' lines are looked at by themselves: `module` here would be defined after them.
         loads = "\n".join(["module() { :; }", *load_lines(modules)])
         for script in (text, loads):
-            subprocess.run(["bash", "-c", script], cwd=folder, check=True, capture_output=True, timeout=60)
+            subprocess.run(["bash", "-c", script], cwd=folder, check=True, capture_output=True, timeout=300)
         assert (folder / "arguments").read_bytes() == b"".join(
             word.encode() + b"\0" for word in arguments or [""]
         )

@@ -227,7 +227,7 @@ class SlurmCluster:
             ["mariadb-install-db", *common, "--auth-root-authentication-method=normal", "--skip-test-db"],
             check=True,
             capture_output=True,
-            timeout=120,
+            timeout=300,
         )
         lasting = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=128M", "--sync-binlog=0"]
         address = [f"--socket={unix_socket}", f"--port={port}", "--bind-address=127.0.0.1"]

@@ -33,7 +33,7 @@ def execute(fake: FakeSlurm, scripts: list[str], ends_in: float) -> subprocess.C
         cwd=Path(job.__file__).parents[3],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -51,7 +51,7 @@ def start(request: AttemptRequest, patch: str = "", **variables: str) -> subproc
 
 def execute(request: AttemptRequest, patch: str = "", **variables: str) -> AttemptRecord:
     with start(request, patch, **variables) as process:
-        _, complaints = process.communicate(timeout=60)
+        _, complaints = process.communicate(timeout=300)
     assert process.returncode == attempt.DONE, complaints
     record = read_record(request.directory)
     assert record is not None

@@ -31,7 +31,7 @@ def test_the_end_is_recorded_on_a_disk_that_the_application_filled(
         str(request.directory),
         *worker.command(str(disk)),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     record, size_of_more = done.stdout.splitlines()
     assert json.loads(record)["exit_code"] == 6
@@ -61,7 +61,7 @@ def test_writing_the_end_is_tried_again(prepared: Prepared) -> None:
 def test_a_record_that_cannot_be_completed_stays_whole(prepared: Prepared) -> None:
     request = prepared("exit 5\n")
     with start(request, "attempt.WRITE_PATIENCE = 0.1" + FULL_DISK.replace("COUNT", "99")) as process:
-        _, complaints = process.communicate(timeout=60)
+        _, complaints = process.communicate(timeout=300)
     assert process.returncode == worker.BROKEN
     assert b"No space left" in complaints
     record = read_record(request.directory)
@@ -72,7 +72,7 @@ def test_where_the_beginning_cannot_be_recorded_nothing_starts(prepared: Prepare
     request = prepared("touch started\n")
     (request.directory / "attempt.json.next").mkdir()
     with start(request) as process:
-        _, complaints = process.communicate(timeout=60)
+        _, complaints = process.communicate(timeout=300)
     assert process.returncode == worker.BROKEN
     assert b"nothing was started" in complaints
     assert not (request.directory / "started").exists()

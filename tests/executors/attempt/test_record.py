@@ -38,7 +38,7 @@ def test_the_record_says_where_exactly_and_with_what(prepared: Prepared, machine
     request = replace(machine.request("true\n"), executable=sys.executable)
     prepare(request)
     with start(request, f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})") as process:
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     found = document(request)
     assert found["version"] == __version__
     assert found["kernel"] == os.uname().release
