@@ -45,10 +45,10 @@ MOST_PROCESSES = 8  # tests wait for real processes, which more of them would sl
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Use all cores for the whole suite, and only this process for a selection: it starts at once.
 
-    Two processes more than there are cores: tests with clusters, and those that kill and watch others, wait.
+    Four processes more than there are cores: tests with clusters, and those that kill and watch others, wait.
     """
     selected = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.keyword
-    return 0 if selected else min(len(os.sched_getaffinity(0)) + 2, MOST_PROCESSES)
+    return 0 if selected else min(len(os.sched_getaffinity(0)) + 4, MOST_PROCESSES)
 
 
 @pytest.hookimpl(optionalhook=True)
