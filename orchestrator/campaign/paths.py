@@ -48,7 +48,8 @@ def find_executable(text: str, base: Path) -> str:
     if bare:
         beside = f"; for a file beside the campaign file write ./{text}" if (base / text).exists() else ""
         raise ValueError(f"{text!r} is neither in {folders[0]} nor on PATH{beside}; correct it or set PATH")
-    raise ValueError(f"{text!r} does not exist; tried {' and '.join(map(str, dict.fromkeys(tried)))}")
+    where = " and ".join(map(str, dict.fromkeys(tried)))
+    raise ValueError(f"{text!r} does not exist; tried {where}: give its path in the file, or by --set")
 
 
 def _utf8(path: Path) -> str:
