@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,8 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 os.environ.pop("COLUMNS", None)  # xdist sets it; tables are as wide as in a file
+# Campaigns of tests do not get into the list of whoever runs them, where one is kept.
+os.environ["XDG_DATA_HOME"] = str(Path(tempfile.gettempdir(), f"orchestrator-tests-{os.getuid()}", "nothing"))
 # Else each of the many processes that tests start would compile every module from its source.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

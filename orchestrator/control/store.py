@@ -60,12 +60,25 @@ def add(directory: Path, environment: Mapping[str, str]) -> str | None:
         if not store.is_dir():
             return None
         path = directory.resolve()
-        if path in map(_target, store.iterdir()):
-            return None
-        _link(store, path)
+        if not _is_linked(path, store):
+            _link(store, path)
     except (OSError, CampaignError) as error:
         return f"not added to the list of campaigns: {error}"
     return None
+
+
+def _is_linked(path: Path, store: Path) -> bool:
+    """Return whether a link leads to a path; thousands are looked at in milliseconds."""
+    here = path.stat()
+    with os.scandir(store) as links:
+        return any(_leads_to(here, link) for link in links)
+
+
+def _leads_to(here: os.stat_result, link: os.DirEntry[str]) -> bool:
+    try:
+        return os.path.samestat(here, link.stat())
+    except OSError:  # it leads nowhere
+        return False
 
 
 def _target(link: Path) -> Path:

@@ -33,6 +33,7 @@ program:
 parameters: {n: [1, 2, 3, 4, 5]}
 evaluation_point: {n: 8}
 measure: {time_limit: 20 s}
+model: pmnf  # many processes are started, and what other families need takes longest to load
 strategy: {name: cpf, batch_size: 2}
 stop: {budget: 1 core-hour, patience: 2}
 retries: {application: 0, timeout: 0}

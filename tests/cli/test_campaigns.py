@@ -40,6 +40,14 @@ def test_nothing_is_listed_before_it_is_asked_for(home: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_campaign_that_the_user_has_linked_under_another_name_is_not_linked_again(home: Path) -> None:
+    assert run("campaigns", "--keep").code == 0
+    (home / "data/orchestrator/campaigns/mine").symlink_to("../../../work/tiny")
+    started()
+    assert [path.name for path in (home / "data/orchestrator/campaigns").iterdir()] == ["mine"]
+
+
+@pytest.mark.slow
 def test_campaigns_are_listed_from_then_on_and_older_ones_on_request() -> None:
     started(directory="older")
     assert run("campaigns", "--keep").code == 0

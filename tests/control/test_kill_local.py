@@ -28,6 +28,7 @@ program:
 settings: {log: LOG}
 parameters: {p: [1, 2], n: [10, 20]}
 evaluation_point: {p: 4, n: 30}
+model: pmnf
 measure: {time_limit: 20 s, repetitions: {initial: 1, maximum: 1}}
 strategy: {name: full, batch_size: 2}
 stop: {budget: 5 core-hours, patience: 9}

@@ -35,6 +35,7 @@ program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.
 parameters: {p: [1, 2, 4, 8], n: [10, 20, 30, 40]}
 evaluation_point: {p: 16, n: 50}
 measure: {time_limit: 60 s, expected_time: 5 s}
+model: pmnf
 stop: {budget: 2 core-hours, patience: 3}
 executor:
   name: simulated

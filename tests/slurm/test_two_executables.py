@@ -37,6 +37,7 @@ program:
   output: [{callpath: main, pattern: 'time: (\\d+) s'}]
 parameters: {n: [10, 20, 30, 40]}
 evaluation_point: {n: 80}
+model: pmnf
 measure: {time_limit: 30 s, repetitions: {initial: 2, maximum: 2}}
 strategy: full
 stop: {budget: 1 core-hour}
