@@ -276,7 +276,8 @@ def _held(chosen: Campaign, directory: Path) -> Check:
         return failed("directory", str(error), "give another --directory")
     if (why := changes.refusal(chosen, known)) is not None:
         return failed("directory", f"{directory}: {why}", "correct the file, or give another --directory")
-    return ok("directory", f"{directory} holds this campaign, which would be continued")
+    rules = "".join(f"; rules would change: {text}" for text in changes.changed_rules(chosen, known))
+    return ok("directory", f"{directory} holds this campaign, which would be continued{rules}")
 
 
 def _holder(directory: Path) -> str:

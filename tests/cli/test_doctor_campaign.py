@@ -196,6 +196,9 @@ def test_a_first_round_that_is_too_dear() -> None:
 def test_a_directory_that_holds_this_campaign_or_another() -> None:
     run("run", "campaign.yaml")
     assert "would be continued" in examined()["directory"].detail
+    wider = examined(LOCAL.replace("[1, 2, 3, 4, 5]", "[1, 2, 3, 4, 5, 6]"))["directory"]
+    assert wider.status is Status.OK
+    assert "rules would change: parameters.n.values: [1, 2, 3, 4, 5] -> [1, 2, 3, 4, 5, 6]" in wider.detail
     other = examined(LOCAL + "seed: 5\n")["directory"]
     assert other.status is Status.FAILED
     assert "other seed" in other.detail
