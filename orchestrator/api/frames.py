@@ -74,7 +74,8 @@ def to_measurements(
         raise MeasurementError(f"callpath={callpath!r}: give the name of one column; {_AS_TEXT}")
     if callpath is None and _CALLPATH in frame.columns:
         callpath = _CALLPATH
-    names = _parameters(frame, parameters, long)
+    stamps = _stamps(frame) if parameters is None else []
+    names = _parameters(frame, parameters, stamps, long)
     metrics = [_VALUE] if long else [_heading(frame, name) or name for name in wanted]
     if not metrics:
         raise MeasurementError(
@@ -96,7 +97,6 @@ def to_measurements(
     except ReadError as error:
         raise MeasurementError(str(error)) from None
     found = replace(found, categorical=_categories(frame, names))
-    stamps = _stamps(frame) if parameters is None else []
     notes = (
         [left_out_stamps(stamps, f"parameters={[*names, *stamps]} makes them categories")] if stamps else []
     )
@@ -184,13 +184,12 @@ def _stamps(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def _parameters(frame: pd.DataFrame, given: Names | None, long: bool) -> list[str]:
+def _parameters(frame: pd.DataFrame, given: Names | None, stamps: Sequence[str], long: bool) -> list[str]:
     if given is not None:
         names = _columns(given, "parameters")
     elif long:
-        dates = _stamps(frame)
         names = _columns(
-            [name for name in frame.columns if name not in dates and str(name).lower() not in RESERVED],
+            [name for name in frame.columns if name not in stamps and str(name).lower() not in RESERVED],
             "parameters",
         )
     else:

@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal.differences import differences
-from orchestrator.journal.state import FAILURE_RULES, RunStatus, State, has_measured
+from orchestrator.journal.state import FAILURE_RULES, RunStatus, State, has_measured, is_rehearsal
 from orchestrator.launch import generic
 from orchestrator.launch.script import body_of
 from orchestrator.storage import file_hash
@@ -79,7 +79,7 @@ def changed_rules(chosen: Campaign, known: State) -> list[str]:
             where = f"{left[0]}{f' and {len(left) - 1} more points' if left[1:] else ''}"
             found.append(f"what was measured at {where}, outside of the search space, is used for models")
     how = [key for key in _HOW if old["executor"].get(key) != chosen.raw["executor"].get(key)]
-    if how and has_measured(known) and not _rehearsed(chosen.raw):
+    if how and has_measured(known) and not is_rehearsal(chosen.raw):
         found.append(
             f"executor.{', executor.'.join(how)}: earlier measurements are still used, so models are right "
             "only if runs take the same time as before; if not, begin another campaign"
@@ -121,9 +121,7 @@ def is_elsewhere(chosen: Campaign, known: State) -> bool:
 
 
 def outside(chosen: Campaign, known: State) -> tuple[Run, ...]:
-    """Return the runs that wait, and are at points that the search space does not have any more."""
-    if not is_elsewhere(chosen, known):
-        return ()
+    """Return the runs that wait, and are at points that another search space does not have."""
     open_runs = (*known.failed, *known.waiting)
     return tuple(run for run in open_runs if run != known.validation and run.point not in chosen.space)
 
@@ -169,7 +167,7 @@ def _unfinished(new: Mapping[str, Any], old: Mapping[str, Any], known: State) ->
 
 
 def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
-    before, after = (_rehearsed(raw) for raw in (old, new))
+    before, after = (is_rehearsal(raw) for raw in (old, new))
     if before and after:
         return _truth(new["executor"], old["executor"])
     if before == after:
@@ -215,7 +213,7 @@ def _programs(old: Mapping[str, Any], new: Mapping[str, Any], known: State) -> M
     """Return a campaign with the paths of ``new`` where these are the programs that measured, or why not."""
     for role, keys in _PROGRAMS.items():
         before, after = _at(old, keys), _at(new, keys)
-        if not before or not after or before == after or _rehearsed(new):
+        if not before or not after or before == after or is_rehearsal(new):
             continue
         used = known.measured_with.get(role, ())
         if has_measured(known) and file_hash(Path(after)) not in used:
@@ -228,10 +226,6 @@ def _programs(old: Mapping[str, Any], new: Mapping[str, Any], known: State) -> M
             )
         old = _with(old, keys, after)
     return old
-
-
-def _rehearsed(raw: Mapping[str, Any]) -> bool:
-    return bool(raw["executor"]["name"] == "simulated")
 
 
 def _at(raw: Any, keys: Sequence[str]) -> Any:

@@ -232,9 +232,10 @@ def _continue(
         again = campaign_changes.may_try_again(built.campaign, known)
         elsewhere = campaign_changes.is_elsewhere(built.campaign, known)
         new.append(events.CampaignChanged(dict(built.campaign.raw), again, elsewhere))
+        left = campaign_changes.outside(built.campaign, known) if elsewhere else ()
         new += [
             events.RunSkipped(run, "its point is not in the search space any more", unaffordable=False)
-            for run in campaign_changes.outside(built.campaign, known)
+            for run in left
         ]
     after = functools.reduce(lambda state, event: apply(state, event, known.time), new, known)
     _refuse_open(built, directory, starter, after, cluster)

@@ -15,6 +15,7 @@ from orchestrator.journal import allocations, attempt_end, events, executables, 
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import (
     UNREADABLE,
+    Flights,
     InFlight,
     OpenOutage,
     Proposed,
@@ -28,7 +29,6 @@ from orchestrator.journal.state import (
 )
 from orchestrator.types import Attempt, Point, Run
 
-Flights = immutables.Map[Attempt, InFlight]
 _COUNTING = {"threads_per_core": 1, "billing": "cores", "exclusive": False}  # with what journals may lack
 MARKED = 12  # rounds of which is known where the campaign stood
 

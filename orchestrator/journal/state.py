@@ -113,6 +113,7 @@ class OpenOutage(NamedTuple):
 
 Runs = immutables.Map[Run, RunState]
 Proposed = immutables.Map[str, immutables.Map[Point, int]]
+Flights = immutables.Map[Attempt, InFlight]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +156,8 @@ class State(NamedTuple):
     note: str = ""  # of the last round
     runs: immutables.Map[Run, RunState] = immutables.Map()
     proposed: Proposed = immutables.Map()  # last repetitions
-    in_flight: immutables.Map[Attempt, InFlight] = immutables.Map()
-    unconfirmed: immutables.Map[Attempt, InFlight] = immutables.Map()  # settled, but their cost is estimated
+    in_flight: Flights = immutables.Map()
+    unconfirmed: Flights = immutables.Map()  # settled, but their cost is estimated
     infeasible: frozenset[Point] = frozenset()
     holds: allocations.Holds = immutables.Map()  # by pack
     job_costs: allocations.JobCosts = allocations.JobCosts()
