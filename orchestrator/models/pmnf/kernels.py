@@ -156,22 +156,19 @@ def _multiply(matrix: Floats, vector: Floats, first: int, result: Floats) -> Non
 
 
 @compiled
-def invert(gram: Floats, first: int, ridge: float, work: Floats, pivots: Floats) -> None:
-    """Write the inverse of a matrix without its first rows and columns, and the factors of its determinant.
+def invert(gram: Floats, first: int, work: Floats, unit: Floats) -> None:
+    """Write the inverse of a matrix without its first rows and columns; ``unit`` is for its own use.
 
     Gauss-Jordan elimination after scaling to a unit diagonal; pivots below 1e-13 count as that.
     """
     size = len(gram)
-    unit = np.empty(size)
     for i in range(first, size):
-        unit[i] = 1 / np.sqrt(max(gram[i, i] + ridge, _TINY))
+        unit[i] = 1 / np.sqrt(max(gram[i, i], _TINY))
     for i in range(first, size):
         for j in range(first, size):
-            work[i, j] = (gram[i, j] + (ridge if i == j else 0.0)) * (unit[i] * unit[j])
+            work[i, j] = gram[i, j] * (unit[i] * unit[j])
     for k in range(first, size):
-        pivot = max(work[k, k], _LEAST_PIVOT)
-        pivots[k] = pivot / (unit[k] * unit[k])
-        share = 1 / pivot
+        share = 1 / max(work[k, k], _LEAST_PIVOT)
         for i in range(first, size):
             if i != k:
                 factor = work[i, k] * share
@@ -185,6 +182,26 @@ def invert(gram: Floats, first: int, ridge: float, work: Floats, pivots: Floats)
     for i in range(first, size):
         for j in range(first, size):
             work[i, j] *= unit[i] * unit[j]
+
+
+@compiled
+def _log_determinant(gram: Floats, ridge: float, work: Floats, unit: Floats) -> float:
+    """Return the log determinant of a matrix with a ridge on its diagonal; pivots are as in `invert`."""
+    size = len(gram)
+    total = 0.0
+    for i in range(size):
+        unit[i] = 1 / np.sqrt(max(gram[i, i] + ridge, _TINY))
+        for j in range(i):
+            work[i, j] = gram[i, j] * (unit[i] * unit[j])
+        work[i, i] = 1.0
+    for k in range(size):
+        pivot = max(work[k, k], _LEAST_PIVOT)
+        total += np.log(pivot / (unit[k] * unit[k]))
+        for i in range(k + 1, size):
+            factor = work[i, k] / pivot
+            for j in range(k + 1, i + 1):
+                work[i, j] -= factor * work[j, k]
+    return total
 
 
 @compiled
@@ -241,7 +258,7 @@ def coefficients(
     gram, right, work = np.empty((size, size)), np.empty(size), np.empty((size, size))
     along = np.empty((size + 1, len(features)))
     ones, vector, value = np.ones(points), np.empty(points), np.empty(points)
-    guess, change, pivots = np.empty(size), np.empty(size), np.empty(size)
+    guess, change, unit = np.empty(size), np.empty(size), np.empty(size)
     for h in range(count):
         r = row[h]
         weight, covariance = weights[r], root[r]
@@ -251,12 +268,12 @@ def coefficients(
             for n in range(points):
                 total += z[t, n] * share[r, n]
             scale[t, h] = total / points
-            unit = points / total
+            factor = points / total
             for n in range(points):
-                z[t, n] *= unit
+                z[t, n] *= factor
                 columns[t, n] = z[t, n] * share[r, n]
         _normal(columns, ones, weight, features, covariance, gram, right, along)
-        invert(gram, 0, 0.0, work, pivots)
+        invert(gram, 0, work, unit)
         for t in range(size):
             whole[t, h] = work[0, t]
         _multiply(work, right, 0, guess)
@@ -270,12 +287,10 @@ def coefficients(
         for t in range(size):
             deviation[t, h] = guess[t] / np.sqrt(max(work[t, t], _TINY) * noise[h])
         # No direction of the coefficients is known worse than the prior says (uniform shares: variance 1/12).
-        invert(gram, 0, 12 * noise[h], work, pivots)
-        for t in range(size):
-            log_det[h] += np.log(pivots[t])
+        log_det[h] = _log_determinant(gram, 12 * noise[h], work, unit)
         first = 1 if guess[0] < 0 and size > 1 and not free else 0
         if first:
-            invert(gram, 1, 0.0, work, pivots)
+            invert(gram, 1, work, unit)
             guess[0] = 0.0
             _multiply(work, right, 1, guess)
         _combine(guess, z, value)
@@ -287,7 +302,7 @@ def coefficients(
             for n in range(points):
                 columns[t, n] = z[t, n] * value[n]
         _normal(columns, vector, weight, features, covariance, gram, right, along)
-        invert(gram, first, 0.0, work, pivots)
+        invert(gram, first, work, unit)
         _multiply(work, right, first, change)
         for t in range(first, size):
             for u in range(first, size):

@@ -158,7 +158,7 @@ def _without_column(
         for j in range(i + 1):
             gram[i, j] = gram[j, i] = _dot(rest[i], rest[j])
         right[i] = _dot(rest[i], root)
-    invert(gram, 0, 0.0, inverse, c)  # c is free until it is written below
+    invert(gram, 0, inverse, c)  # c is free until it is written below
     total = _dot(root, root)
     for i in range(len(rest)):
         c[i] = _dot(inverse[i], right)
