@@ -58,6 +58,11 @@ class _Text:
         if not words:
             raise ReadError(f"{where}: {keyword} without a value")
         if keyword == "PARAMETER":
+            if self.points:
+                raise ReadError(
+                    f"{where}: PARAMETER {rest.strip()} after POINTS, which have no value for it: name all "
+                    "parameters first; METRIC names what was measured"
+                )
             self.parameters += words
         elif keyword == "POINTS":
             self._add_points(rest)

@@ -76,6 +76,7 @@ HEAD = "PARAMETER p\nPOINTS 1 2\n"
         ("PARAMETER p\nXYZZY 1\n", r"in\.txt:2: unknown keyword 'XYZZY': known: PARAMETER"),
         ("PARAMETER\n", r"in\.txt:1: PARAMETER without a value"),
         ("POINTS 1\n", r"in\.txt:1: POINTS before PARAMETER"),
+        (f"{HEAD}REGION a\nPARAMETER time\nDATA 1\n", r"in\.txt:4: PARAMETER time after POINTS"),
         (
             "PARAMETER p p\nPOINTS (1 1)\nREGION a\nDATA 1\n",
             r"in\.txt: every parameter needs a name of its own",
