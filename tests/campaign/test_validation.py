@@ -76,3 +76,13 @@ def test_what_may_work_is_not_refused(overrides: list[str]) -> None:
 def test_what_earlier_versions_accepted_can_still_be_read() -> None:
     text = TEXT.replace("'(.*)'}", "'(.*)', scale: 0}").replace("evaluation_point: {n: 8}\n", "")
     assert loader.loads(text, starts=False).stop.width == 0.1
+
+
+def test_a_point_that_the_application_cannot_run_is_named_although_it_would_be_validated() -> None:
+    text = (
+        "name: tiny\napplication: exafmm\nexecutable: 'true'\nparameters: {n: [500, 1000], p: [1]}\n"
+        "settings: {level: 0}\nexecutor: {name: local}\nvalidate: true\n"
+        "measure: {time_limit: 5 s}\nstop: {budget: 1}\nevaluation_point: {n: 2000, p: 2}\n"
+    )
+    with pytest.raises(CampaignError, match=r"^f.yaml:10: evaluation_point: .* level 0 divides space into"):
+        loader.loads(text, "f.yaml")

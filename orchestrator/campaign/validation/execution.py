@@ -95,10 +95,11 @@ def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
     validated = campaign.evaluation_point if campaign.validate else None
     points = campaign.space.some()
     for point in itertools.chain(points, [] if validated is None else [validated]):
-        # `_evaluation_point` reports a point that the machine cannot hold.
+        # `points` reports a point that the machine cannot hold, or the application cannot run.
         with suppress(ValueError, CampaignError):
             values = campaign.values(point)
-            found.setdefault(campaign.resources_at(values), values)
+            if campaign.application_spec.check(values) is None:
+                found.setdefault(campaign.resources_at(values), values)
     return found
 
 
