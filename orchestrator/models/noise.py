@@ -378,7 +378,7 @@ def _choose(
     if middle <= low:
         return "median", nothing[0], np.full_like(centre, min(mean / max(middle, _TINY), _MOST_GAIN))
     shift = np.zeros(int(counts.max()) + 1)
-    for n in np.unique(counts):
+    for n in np.unique(counts[counts > 0]):
         comparable = drawn[0][counts[path, point] >= n]
         shift[n] = -np.median(np.nanmin(comparable[:, :n], axis=1)) if len(comparable) else 0.0
     return (

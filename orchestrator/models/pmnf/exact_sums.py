@@ -65,7 +65,7 @@ def with_exact_sums(
     group
         All call paths with these points.
     models
-        What the search for hypotheses found, by row.
+        What the search for hypotheses found, by row; others have no exact sum.
     negative
         Whether falling blocks may be used.
     """
@@ -73,7 +73,8 @@ def with_exact_sums(
         return {}
     blocks = tuple(usable(column, negative) for column in group.points.T)
     found = {}
-    for row in map(int, np.flatnonzero(repeats_exactly(group.values))):
+    exact = map(int, np.flatnonzero(repeats_exactly(group.values)))
+    for row in filter(models.__contains__, exact):
         values = np.nanmedian(group.values[row], axis=1)
         sigma = _tolerance(values)
         before = models[row].posterior

@@ -163,6 +163,27 @@ def test_growth_along_a_parameter_that_is_constant_in_a_category_is_that_of_the_
     assert models["c"].value([Point.of(far)])[0] == pytest.approx(5 * (1 + 0.05 * 6400), rel=0.1)
 
 
+def test_exact_counts_along_a_parameter_that_is_constant_in_a_category_are_modelled() -> None:
+    values: dict[Point, tuple[float, ...]] = {}
+    for layout, p, n in [*(("a", p, n) for p in (1, 2, 4) for n in (1, 2, 4)), ("b", 4, 1), ("b", 4, 2)]:
+        place: dict[str, Value] = {"n": n, "p": p, "layout": layout}
+        values[Point.of(place)] = (3.0 * p * n + 2,) * 2
+    models = fitted(Measurements(("n", "p", "layout"), (Measurement("main", "visits", values),)))
+    far: dict[str, Value] = {"n": 8, "p": 4, "layout": "b"}
+    assert models["b"].value([Point.of(far)])[0] == pytest.approx(3 * 4 * 8 + 2, rel=1e-6)
+
+
+def test_runs_that_are_only_slowed_down_are_modelled_in_categories_of_different_sizes() -> None:
+    rng = np.random.default_rng(3)
+    values = {
+        point(2.0**k, layout): tuple(float(y) for y in 2.0**k * (1 + rng.exponential(0.2, 8) ** 2))
+        for layout, points in {"a": 12, "b": 9}.items()
+        for k in range(points)
+    }
+    models = fitted(Measurements(("p", "layout"), (Measurement("main", "time", values),)))
+    assert models["b"].value([point(512.0, "b")])[0] == pytest.approx(512, rel=0.1)
+
+
 def test_categories_of_one_point_each_remain_constants() -> None:
     models = fitted(measured(SHARED, dict.fromkeys(SHARED, RANKS[:1])))
     assert {len(model.terms) for model in models.values()} == {1}
