@@ -52,6 +52,7 @@ COMMANDS = {
     "export": "write a campaign's measurements for other tools",
     "effort": "build programs that count basic blocks and MPI bytes per call path; show counts",
     "reread": "read kept outputs and profiles again, by other patterns; measure nothing",
+    "discard": "leave what some runs measured out of the models, or let it count again",
     "prune": "delete bulky files of settled attempts; keep records and profiles",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
     "completion": "print a script that completes commands and options in bash, zsh or fish",
