@@ -74,7 +74,7 @@ def render(found: Changed, restored: bool, directory: Path) -> str:
         )
     if not restored:
         cost = format_cost(found.cost, campaign_unit(found.after.campaign))
-        lines.append(f"the {cost} that they took stay spent; outputs and values are kept, for --restore")
+        lines.append(f"the {cost} of their attempts stay spent; outputs and values are kept, for --restore")
     lines.append(f"models of what counts now: orchestrator status {where} --fit")
     lines.append(f"to measure what is missing now: orchestrator resume {where}")
     return "\n".join(lines)

@@ -60,6 +60,10 @@ COMMANDS = {
 }
 
 
+_MIXED = ("discard",)
+"""Commands with positional arguments before and after options."""
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the top-level parser, which knows the commands by name only."""
     commands = "\n".join(f"  {name:<12}{text}" for name, text in COMMANDS.items())
@@ -108,7 +112,9 @@ def _parsed(argv: Sequence[str] | None) -> tuple[_Run, argparse.Namespace]:
         if chosen.command not in COMMANDS:
             top.error(f"there is no command {chosen.command!r}: {did_you_mean(chosen.command, COMMANDS)}")
         run, command = command_parser(chosen.command)
-        return run, command.parse_args(chosen.arguments)
+        # Until Python 3.12.6, runs after an option were none of what may be repeated.
+        parse = command.parse_intermixed_args if chosen.command in _MIXED else command.parse_args
+        return run, parse(chosen.arguments)
     finally:
         sys.stdout.flush()  # help: at the end of the process it would be too late to see that nobody reads it
 

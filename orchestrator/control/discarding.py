@@ -144,7 +144,7 @@ def _named(name: str, known: State, directory: Path) -> Run:
     if found is None:
         found = next((run for run in known.runs if str(run) == base), None)
     if found is None:
-        raise CampaignError(f"{directory} has no run {name!r}; {_meant(base, known)}. Nothing was changed")
+        raise CampaignError(f"nothing was changed: {directory} has no run {name!r}; {_meant(base, known)}")
     accepted = known.runs[found].accepted
     if number is not None and accepted is not None and number != accepted:
         raise CampaignError(
@@ -222,8 +222,7 @@ def _refuse(runs: Sequence[Run], known: State, directory: Path, restore: bool) -
     others = len(runs) - len(found)
     lines = "; ".join(f"{run.id}: {why}" for run, why in list(found.items())[:_SHOWN])
     more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    them = "it" if len(found) == 1 else "them"
-    rest = f" Leave {them} out for the other {count(others, 'run')}." if others else ""
+    rest = f" The other {count(others, 'run')} can be: name only these." if others else ""
     raise CampaignError(
         f"{count(len(found), 'run')} cannot be {what}: {lines}{more}. Nothing was changed.{rest} "
         f"What is known of a run: orchestrator status {shlex.quote(str(directory))} --run ID"

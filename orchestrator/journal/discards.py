@@ -29,10 +29,10 @@ def refusal(state: State, run: Run, restore: bool = False) -> str | None:
     if restore:
         return _not_restorable(state, run, known)
     if known is not None:
-        return f"it is discarded already ({known.reason})"
+        return f"it is discarded already ({known.reason}), and counts again after --restore"
     if item.status is not RunStatus.MEASURED:
         why = f" ({item.reason})" if item.reason else ""
-        return f"it is {item.status}{why}, so it has no measurement"
+        return f"it is {item.status}{why}, so models see nothing of it"
     return None
 
 
@@ -45,7 +45,7 @@ def _not_restorable(state: State, run: Run, known: Discarded | None) -> str | No
         if not known.validation:
             return f"{run.point} is the evaluation point now, and models are never fitted there"
         if state.validation is not None:
-            return f"another run validates the models: {state.validation.id}"
+            return f"another run validates the models, which must be discarded first: {state.validation.id}"
     return None
 
 
@@ -108,7 +108,7 @@ def _check(state: State, run: Run, restore: bool) -> None:
     why = refusal(state, run, restore) if run in state.runs else "it was never proposed"
     if why is not None:
         what = "restored" if restore else "discarded"
-        raise ValueError(f"impossible event for {run}: {what}, but {why}")
+        raise ValueError(f"{run} cannot be {what}: {why}")
 
 
 def _is_target(campaign: Mapping[str, Any], point: Point) -> bool:

@@ -213,7 +213,9 @@ def published(directory: Path, state: State) -> dict[str, Any]:
     if not _is_of(found, state):
         return {**_EMPTY, "outdated": _no_models(state)}
     current = found.get("basis") == _basis(directory, state)
-    return {**_EMPTY, **found, "outdated": None if current else _difference(found, state)}
+    # Of a validation that was discarded the file does not know.
+    checked: dict[str, Any] = {} if _is_validated(state) else {"validation": []}
+    return {**_EMPTY, **found, **checked, "outdated": None if current else _difference(found, state)}
 
 
 _EMPTY: dict[str, Any] = {"models": [], "validation": [], "contradictions": [], "fastest": None}
@@ -249,6 +251,11 @@ def _difference(found: Mapping[str, Any], state: State) -> str:
     return "since then outputs were read again, or the rules or the program changed"
 
 
+def _is_validated(state: State) -> bool:
+    run = state.validation
+    return run is not None and state.runs[run].status is RunStatus.MEASURED
+
+
 def _measured(state: State) -> int:
     return sum(item.status is RunStatus.MEASURED for item in state.runs.values())
 
@@ -260,7 +267,7 @@ def _basis(directory: Path, state: State) -> str:
     again, or measurements are discarded or restored. So numbers say which ones they are.
     """
     measured = _measured(state)
-    validated = state.validation is not None and state.runs[state.validation].status is RunStatus.MEASURED
+    validated = _is_validated(state)
     try:
         rules = (directory / "campaign.yaml").read_bytes()  # a user may have edited it
     except OSError:
