@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -114,7 +114,8 @@ def _change(
     session.require(directory)
     with Journal(directory, boundary) as journal:
         known = replay(journal.entries())
-        chosen = {_named(name, known, directory): None for name in names}
+        called = {name: run for run in known.runs for name in (run.id, str(run))} if names else {}
+        chosen = {_named(name, called, known, directory): None for name in names}
         there, unknown = ([], 0) if node is None else _on_node(node, known, directory, restored)
         chosen |= dict.fromkeys(there)
         runs = tuple(sorted(chosen, key=lambda run: run.id))
@@ -136,13 +137,10 @@ def _change(
     )
 
 
-def _named(name: str, known: State, directory: Path) -> Run:
-    """Return the run of a name; raise `CampaignError` where there is none."""
+def _named(name: str, called: Mapping[str, Run], known: State, directory: Path) -> Run:
+    """Return the run that is ``called`` so; raise `CampaignError` where there is none."""
     base, number = _without_attempt(name)
-    by_id = {run.id: run for run in known.runs}
-    found = by_id.get("/".join([part for part in base.split("/") if part][-2:]))
-    if found is None:
-        found = next((run for run in known.runs if str(run) == base), None)
+    found = called.get(base) or called.get("/".join([part for part in base.split("/") if part][-2:]))
     if found is None:
         raise CampaignError(f"nothing was changed: {directory} has no run {name!r}; {_meant(base, known)}")
     accepted = known.runs[found].accepted
