@@ -9,7 +9,9 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import immutables
 import pytest
 
 from orchestrator.campaign import loader
@@ -22,6 +24,7 @@ from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, encode, read
 from orchestrator.journal.measurements import measurements
+from orchestrator.journal.references import REASON, references
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.policy.effort_runs import Plan
@@ -29,6 +32,7 @@ from orchestrator.report import comparison_facts, log, models_document
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Point, Run
 from tests.control.test_reread import load as local
+from tests.models.test_consistency import RUN, SOLVE, A, B
 
 CAMPAIGN = """
 name: rehearsal
@@ -342,3 +346,35 @@ def test_the_log_says_what_was_discarded_and_that_no_controller_ran(made: Path) 
         "p=2,n=10/time-2",
     ]
     assert comparison_facts.of_campaign(made)["campaign"] == "rehearsal"
+
+
+def test_the_clock_of_a_rehearsal_stays_its_own(made: Path) -> None:
+    before = session.replayed(made)
+    assert discard(made, [FIRST.id], "hot").after.time == before.time
+
+
+def test_time_without_a_controller_does_not_end_with_a_command(made: Path) -> None:
+    path = made / FILE_NAME
+    entries = [entry for entry in read(path) if not isinstance(entry.event, events.CampaignStopped)]
+    last, begun = entries[-1], next(e.event for e in entries if isinstance(e.event, events.ControllerStarted))
+    further = (events.MeasurementsDiscarded((FIRST,), "hot"), events.MeasurementsRestored((FIRST,)))
+    found = log.Log()
+    for entry in entries:
+        found.take(entry)
+    for seconds, event in ((7000.0, further[0]), (7100.0, further[1]), (7200.0, begun)):
+        found.take(Entry(last.sequence, last.time + seconds, event))
+    assert "no controller was running for 2 h at most" in found.lines[-2]["text"]
+
+
+def test_of_call_paths_and_references_only_what_counts_is_looked_at(made: Path) -> None:
+    state = session.replayed(made)
+    references_ = state.reasons.set(FIRST, f"{REASON}drift")
+    before = state._replace(reasons=references_)
+    after = apply(before, events.MeasurementsDiscarded((FIRST,), "hot"), 1.0)
+    assert references(before).runs == references(after).runs + 1
+    assert references(before).cost == references(after).cost
+    models: Any = (SOLVE, A, B)
+    state = state._replace(runs=immutables.Map({FIRST: state.runs[FIRST]._replace(samples={"time": RUN})}))
+    assert models_document.contradictions(state, models, TARGET)
+    state = apply(state, events.MeasurementsDiscarded((FIRST,), "hot"), 1.0)
+    assert not models_document.contradictions(state, models, TARGET)
