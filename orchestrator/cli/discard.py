@@ -2,7 +2,7 @@
 
 RUN is the id of a run, such as p=64,s=20/time-1, the path of its directory, or its name in the log (in
 quotes). What was spent stays spent, and outputs and values are kept: --restore lets them count again. Either
-all runs are changed, or none. No controller may be running; resume then decides anew, and may measure the
+all runs are changed, or none. No controller may be running; resume then decides again, and may measure the
 same points again.
 """
 

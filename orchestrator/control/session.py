@@ -206,7 +206,7 @@ def _changes(chosen: Campaign, known: State, hooks: Hooks) -> list[str]:
     if hooks.again and campaign_changes.stopped_by_failures(known):
         changes.append("failures are counted from zero, and points that were given up are tried again")
     if hooks.begin and known.undecided:
-        changes.append("measurements were discarded or restored: what to do next is decided anew")
+        changes.append("measurements were discarded or restored: what to do next is decided again")
     return changes
 
 

@@ -66,7 +66,7 @@ def discarded(state: State, event: events.MeasurementsDiscarded) -> State:
             discarded=state.discarded.set(run, entry),
             validation=None if entry.validation else state.validation,
         )
-    return _decided_anew(state)
+    return _decided_again(state)
 
 
 def restored(state: State, event: events.MeasurementsRestored) -> State:
@@ -87,7 +87,7 @@ def restored(state: State, event: events.MeasurementsRestored) -> State:
             discarded=state.discarded.delete(run),
             validation=run if entry.validation else state.validation,
         )
-    return _decided_anew(state)
+    return _decided_again(state)
 
 
 def elsewhere(state: State, campaign: Mapping[str, Any]) -> State:
@@ -121,7 +121,7 @@ def _proposed_too(proposed: Proposed, run: Run) -> Proposed:
     return proposed.set(run.kind, known.set(run.point, max(run.repetition, known.get(run.point, 0))))
 
 
-def _decided_anew(state: State) -> State:
+def _decided_again(state: State) -> State:
     """Return the state where nothing counts that rounds said of models: other values made them."""
     return state._replace(
         smape=None,

@@ -53,7 +53,7 @@ def to_continue(state: State, directory: Path) -> str:
         return ""
     if state.undecided:
         return (
-            f"measurements were discarded or restored since then: orchestrator resume {where} decides anew "
+            f"measurements were discarded or restored since then: orchestrator resume {where} decides again "
             "what to measure"
         )
     if state.stopped.rule in FAILURE_RULES:

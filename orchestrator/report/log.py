@@ -291,7 +291,9 @@ class Log:
             self.state = "running"
             changed = "; ".join(differences(old, event.campaign))
             if self.undecided:
-                changed = "; ".join([*filter(None, [changed]), "decides anew without what was discarded"])
+                changed = "; ".join(
+                    [*filter(None, [changed]), "measurements were discarded or restored: decides again"]
+                )
             self.undecided = False
             changed = changed or "none"
             changed += "; points that were given up are tried again" if event.anew else ""

@@ -97,7 +97,7 @@ def combined(
         "last_round": _last_round(state),
         "given_up": _given_up(state),
         "discarded": discarded(state),
-        "decides_anew": state.undecided,
+        "decides_again": state.undecided,
         "metrics": described(state.campaign),
         "models": models["models"],
         "models_outdated": models.get("outdated"),

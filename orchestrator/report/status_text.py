@@ -193,9 +193,9 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
     where = "DIR" if directory is None else shlex.quote(str(directory))
     what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]), where)
     lines += _trouble_lines(status)
-    if status["decides_anew"] and status["state"] == "stopped":
+    if status["decides_again"] and status["state"] == "stopped":
         lines.append(
-            f"measurements were discarded or restored since then: orchestrator resume {where} decides anew"
+            f"measurements were discarded or restored since then: orchestrator resume {where} decides again"
         )
     if what:
         then = "" if directory is None else f", then: orchestrator resume {where}"

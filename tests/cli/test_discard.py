@@ -45,7 +45,7 @@ def test_every_view_says_what_was_discarded_and_why(begun: Path) -> None:
     run("discard", begun, *WRONG, "--because", "n3 was throttled")
     line = "discarded: 2 runs: n3 was throttled (n=2/time-1 n=3/time-1)"
     status = run("status", begun).out
-    assert line in status and "orchestrator resume dir decides anew" in status
+    assert line in status and "orchestrator resume dir decides again" in status
     log = run("log", begun).out
     assert "discarded: 2 runs (their cost counts, what they measured does not)" in log
     assert "n=2/time-1: n3 was throttled" in log
@@ -94,11 +94,11 @@ def test_the_campaign_measures_the_point_again(begun: Path) -> None:
     run("discard", begun, *names, "--because", "hot")
     shown = run("resume", begun)
     assert shown.code == 0
-    assert "rules changed: measurements were discarded or restored: what to do next is decided anew" in (
+    assert "rules changed: measurements were discarded or restored: what to do next is decided again" in (
         shown.err + shown.out
     )
     assert {str(row["status"]) for row in of(begun, 1)} >= {"discarded", "measured"}
-    assert "decides anew" not in run("status", begun).out
+    assert "decides again" not in run("status", begun).out
 
 
 def test_a_campaign_of_which_everything_was_discarded_has_no_models(begun: Path) -> None:

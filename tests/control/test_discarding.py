@@ -1,4 +1,4 @@
-"""Measurements that are discarded: in one event or not at all, at no cost, and the campaign decides anew."""
+"""Measurements that are discarded: in one event or not at all, at no cost, and the campaign decides again."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_models_do_not_see_it_and_the_loop_measures_the_point_again(made: Path) 
     assert now.validation is None
     changes: list[str] = []
     after = session.run(load(), made, session.Hooks(changed=changes.extend))
-    assert changes == ["measurements were discarded or restored: what to do next is decided anew"]
+    assert changes == ["measurements were discarded or restored: what to do next is decided again"]
     assert after.stopped is not None and after.round > before.round and not after.undecided
     assert points(after) == points(before)
     assert after.validation == Run(TARGET, "time", 2)
@@ -292,7 +292,7 @@ def test_models_that_were_published_before_are_outdated(made: Path) -> None:
     assert shown["validation"] == [] and shown["models"]
     assert shown["no_validation"] == "validation not made: what p=8,n=30/time-1 measured was discarded: hot"
     assert [item["run"] for item in shown["discarded"]] == ["p=1,n=10/time-1", "p=8,n=30/time-1"]
-    assert shown["runs"]["discarded"] == 2 and shown["decides_anew"]
+    assert shown["runs"]["discarded"] == 2 and shown["decides_again"]
     fitted = overview.status_in(made, fit=True)
     assert fitted["models"] and fitted["models"] != shown["models"]
     again = restore(made, [FIRST.id, Run(TARGET).id]).after
@@ -339,7 +339,7 @@ def test_the_log_says_what_was_discarded_and_that_no_controller_ran(made: Path) 
         in texts
     )
     assert "restored: P(p=2, n=10) time-1: it was another node" in texts
-    assert "rules changed: decides anew without what was discarded" in texts
+    assert "rules changed: measurements were discarded or restored: decides again" in texts
     assert [item["run"] for item in found["discarded"]] == [
         "p=1,n=10/time-1",
         "p=1,n=10/time-2",
