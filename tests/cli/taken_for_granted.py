@@ -68,6 +68,7 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "orchestrator run lammps": REAL,
         "orchestrator report lammps": REAL,
     },
+    "unattended.md": {"orchestrator discard": ELSEWHERE},
     "watching.md": {"orchestrator watch": FOREVER},
 }
 """Page -> how a command begins -> why it is not run."""
