@@ -97,7 +97,7 @@ class Campaign:
 
         ``run`` (its id), the parameters, ``kind`` (time or effort), ``repetition``, ``status``, ``attempts``,
         ``elapsed`` (seconds of the accepted attempt), ``core_hours`` (of all attempts), ``node``, and the
-        ``reason`` why it failed, was skipped or given up.
+        ``reason`` why it failed, was skipped, given up or discarded.
         """
         return _runs(self._state, [item.name for item in self._rules.parameters])
 

@@ -121,13 +121,17 @@ def measurements_in(
     from orchestrator.control import session
     from orchestrator.journal import executables
     from orchestrator.journal.measurements import measurements
+    from orchestrator.report.status import discarded
+    from orchestrator.report.wording import discarded_lines
 
     state = session.replayed(directory)
     known = measurements(state, session.load(directory).parameters)
     if not known.items:
-        raise OrchestratorError(f"{directory}: the campaign has no measurements yet")
+        left_out = ": all of them were discarded" if state.discarded else " yet"
+        raise OrchestratorError(f"{directory}: the campaign has no measurements{left_out}")
     mixed = [f"{directory}: {text}" for text in executables.warnings(state.measured_with, {})]
-    known = replace(known, notes=(*known.notes, *mixed))
+    less = [f"{directory}: {text}" for text in discarded_lines(discarded(state))]
+    known = replace(known, notes=(*known.notes, *mixed, *less))
     wanted = metrics if metrics is not None else responses or None
     return known if wanted is None else of_metrics(known, wanted)
 

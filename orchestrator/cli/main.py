@@ -52,11 +52,16 @@ COMMANDS = {
     "export": "write a campaign's measurements for other tools",
     "effort": "build programs that count basic blocks and MPI bytes per call path; show counts",
     "reread": "read kept outputs and profiles again, by other patterns; measure nothing",
+    "discard": "leave what some runs measured out of the models, or let it count again",
     "prune": "delete bulky files of settled attempts; keep records and profiles",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
     "completion": "print a script that completes commands and options in bash, zsh or fish",
     "schema": "print the JSON schema of campaign files",
 }
+
+
+_MIXED = ("discard",)
+"""Commands with positional arguments before and after options."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -107,7 +112,9 @@ def _parsed(argv: Sequence[str] | None) -> tuple[_Run, argparse.Namespace]:
         if chosen.command not in COMMANDS:
             top.error(f"there is no command {chosen.command!r}: {did_you_mean(chosen.command, COMMANDS)}")
         run, command = command_parser(chosen.command)
-        return run, command.parse_args(chosen.arguments)
+        # Until Python 3.12.6, runs after an option were none of what may be repeated.
+        parse = command.parse_intermixed_args if chosen.command in _MIXED else command.parse_args
+        return run, parse(chosen.arguments)
     finally:
         sys.stdout.flush()  # help: at the end of the process it would be too late to see that nobody reads it
 

@@ -18,7 +18,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import VARIANT, SharedJobOptions, SlurmOptions
 from orchestrator.control.counting import counting
 from orchestrator.executors.slurm.options import asks_for_memory
-from orchestrator.journal.measurements import ELAPSED, repetitions
+from orchestrator.journal.measurements import ELAPSED, standing
 from orchestrator.journal.state import State
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
@@ -127,7 +127,7 @@ class Assembly:
             evaluation_point=campaign.evaluation_point,
             measurements=known,
             models=models,
-            done=repetitions(state),
+            done=standing(state),
             infeasible=state.infeasible,
             costs=costs,
             budget_left=campaign.stop.budget - state.spent - state.reserved - kept,

@@ -53,12 +53,12 @@ from orchestrator.journal.file import (
     writing,
 )
 from orchestrator.journal.replay import apply, replay
-from orchestrator.journal.state import State, is_rehearsal
+from orchestrator.journal.state import State, is_rehearsal, validation_run
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
-from orchestrator.types import Resources, Run
+from orchestrator.types import Resources
 from orchestrator.units import count, format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
@@ -121,7 +121,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         keeper = Keeper(directory, journal)
         known = replay(notifier.seen(keeper.seen(journal.entries())))
         priors.refuse_other_copy(chosen, known)
-        changes = _changes(chosen, known, hooks.again)
+        changes = _changes(chosen, known, hooks)
 
         def listen(entry: Entry, now: State) -> None:
             hooks.listen(entry, now)
@@ -200,11 +200,13 @@ def _prepare(built: Assembly, directory: Path, cluster: Cluster) -> _Start:
     return _Start(starter, plan)
 
 
-def _changes(chosen: Campaign, known: State, again: bool) -> list[str]:
+def _changes(chosen: Campaign, known: State, hooks: Hooks) -> list[str]:
     """Return in words what differs from the rules so far; nothing for a campaign that has not begun."""
     changes = campaign_changes.changed_rules(chosen, known) if known.id else []
-    if again and campaign_changes.stopped_by_failures(known):
+    if hooks.again and campaign_changes.stopped_by_failures(known):
         changes.append("failures are counted from zero, and points that were given up are tried again")
+    if hooks.begin and known.undecided:
+        changes.append("measurements were discarded or restored: what to do next is decided again")
     return changes
 
 
@@ -443,7 +445,7 @@ def _no_validation(runtime: Runtime, known: State, models: tuple[Model, ...]) ->
     point, estimates = runtime.policy.validation_point, runtime.estimates(known, models)
     if point is None or decide.kept_for_validation(known, runtime.policy, estimates):
         return None
-    need, budget = estimates.least(known, Run(point)), runtime.policy.budget
+    need, budget = estimates.least(known, validation_run(known, point)), runtime.policy.budget
     unit = runtime.policy.unit
     return (
         f"validate: true, but as models stand the run at {point} ({decide.occupied(need)}) "

@@ -12,7 +12,7 @@ from orchestrator.errors import ReadError
 from orchestrator.executors.base import DISK, Outage
 from orchestrator.journal import allocations, events
 from orchestrator.journal.executables import Digests
-from orchestrator.journal.measurements import repetitions
+from orchestrator.journal.measurements import repetitions, standing
 from orchestrator.journal.state import InFlight, State
 from orchestrator.launch.failures import last_telling_line, sign_of_infrastructure, sign_of_memory
 from orchestrator.policy.effort_runs import NOTHING, Plan
@@ -42,12 +42,12 @@ def round_of(
     Effort runs come after the time runs at the same point. Where the point turns out to be impossible, they
     are not begun.
     """
-    done, counted = repetitions(state), repetitions(state, "effort")
+    done, counted, valid = repetitions(state), repetitions(state, "effort"), standing(state, "effort")
     runs: dict[Run, str] = {}
 
     def count(point: Point) -> None:
         first = counted.get(point, 0) + 1
-        numbers = range(first, effort.wanted.get(point, 0) + 1)
+        numbers = range(first, first + effort.wanted.get(point, 0) - valid.get(point, 0))
         runs.update((Run(point, "effort", k), effort.reason) for k in numbers)
 
     for choice in choices:

@@ -30,7 +30,7 @@ class Watch:
         self._state = Followed(directory, JOURNALED)
         self._log = Followed(directory, LOG)
         self._records = watch_document.InFlightRecords(directory)
-        self._collector: tuple[str, Collector] | None = None
+        self._collector: tuple[object, Collector] | None = None
         self._basis: object = None  # of the status that was made last
         self._status: dict[str, Any] = {}
 
@@ -58,9 +58,10 @@ class Watch:
         return found.st_mtime_ns, found.st_size
 
     def _status_of(self, now: State, running: dict[str, Any]) -> dict[str, Any]:
-        if self._collector is None or self._collector[0] != now.id:
+        values = now.id, now.rereads, now.discards  # runs of earlier rounds change with these only
+        if self._collector is None or self._collector[0] != values:
             names = [Parameter(name, ()) for name in now.campaign["parameters"]]
-            self._collector = now.id, Collector(names)
+            self._collector = values, Collector(names)
         published = models_document.published(self._directory, now)
         return status.combined(now, self._collector[1].measurements(now), published, running)
 

@@ -313,8 +313,27 @@ class RereadCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasurementsDiscarded:
+    """The user leaves out what some runs measured: nothing but their cost counts from here on.
+
+    All of a command are one event, so that a crash leaves all of them or none.
+    """
+
+    runs: tuple[Run, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementsRestored:
+    """What some runs measured counts again as before it was discarded."""
+
+    runs: tuple[Run, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignStopped:
-    """The last event of a campaign, but for further rules or values that are read again."""
+    """The last event of a campaign, but for further rules, values read again, and discarded ones."""
 
     rule: str
     detail: str
@@ -344,6 +363,8 @@ Event = (
     | RereadBegan
     | AttemptReread
     | RereadCompleted
+    | MeasurementsDiscarded
+    | MeasurementsRestored
     | CampaignStopped
 )
 
@@ -415,6 +436,8 @@ _NAMES: dict[type[Any], str] = {
     RereadBegan: "reread_began",
     AttemptReread: "attempt_reread",
     RereadCompleted: "reread_completed",
+    MeasurementsDiscarded: "measurements_discarded",
+    MeasurementsRestored: "measurements_restored",
     CampaignStopped: "campaign_stopped",
 }
 _TYPES = {name: kind for kind, name in _NAMES.items()}

@@ -373,7 +373,7 @@ class Journal:
         except Timeout as error:
             raise JournalError(
                 f"{self.path.parent} is held by another controller{holder_of(self.path.parent)}: "
-                "wait for it, or stop it (Ctrl-C) before you resume; if no controller runs on that host any "
+                "wait for it, or stop it (Ctrl-C) first; if no controller runs on that host any "
                 f"more (a file system without locks), delete {self.path.parent / LOCK_NAME}"
             ) from error
         except OSError as error:

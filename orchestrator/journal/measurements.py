@@ -11,7 +11,7 @@ from orchestrator.types import Measurement, Measurements, Parameter, Point, Run,
 WHOLE_RUN = "(run)"
 ELAPSED = "elapsed"
 _TRIES = 3  # effort runs that were given up, after which no further one is tried
-_SETTLED = {RunStatus.MEASURED, RunStatus.GIVEN_UP, RunStatus.SKIPPED}
+_SETTLED = {RunStatus.MEASURED, RunStatus.GIVEN_UP, RunStatus.SKIPPED, RunStatus.DISCARDED}
 
 
 def measurements(state: State, parameters: Sequence[Parameter]) -> Measurements:
@@ -135,9 +135,22 @@ def repetitions(state: State, kind: RunKind = "time") -> dict[Point, int]:
     return {point: proposed[point] for point in sorted(proposed, key=_order) if proposed[point]}
 
 
+def standing(state: State, kind: RunKind = "time") -> dict[Point, int]:
+    """Return `repetitions` without those whose measurement was discarded; points without any are left out.
+
+    The number of a further run follows from `repetitions`, so that no run has the id of another one.
+    """
+    found = repetitions(state, kind)
+    for run, entry in state.discarded.items():
+        if run.kind == kind and not entry.validation:
+            found[run.point] -= 1
+    return {point: number for point, number in found.items() if number > 0}
+
+
 def counting_keeps_failing(state: State) -> bool:
     """Whether `_TRIES` effort runs were given up and none was ever measured: that will not change."""
     most: Mapping[Point, int] = state.proposed.get("effort", {})
     runs = (Run(point, "effort", k) for point, number in most.items() for k in range(1, number + 1))
     effort = [state.runs[run].status for run in runs if run in state.runs]
-    return RunStatus.MEASURED not in effort and effort.count(RunStatus.GIVEN_UP) >= _TRIES
+    counted = {RunStatus.MEASURED, RunStatus.DISCARDED}
+    return counted.isdisjoint(effort) and effort.count(RunStatus.GIVEN_UP) >= _TRIES

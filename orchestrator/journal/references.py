@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.journal.state import State
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Point, Run
 
 REASON = "reference: "
@@ -32,6 +32,6 @@ def references(state: State) -> References:
     reserved = {attempt.run: item.reserved for attempt, item in state.in_flight.items()}
     return References(
         tuple(dict.fromkeys(run.point for run in chosen)),
-        sum(state.runs[run].accepted is not None for run in chosen),
+        sum(state.runs[run].status is RunStatus.MEASURED for run in chosen),
         sum(state.runs[run].cost + reserved.get(run, 0.0) for run in chosen),
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import immutables
 
-from orchestrator.journal import allocations, attempt_end, events, executables, setbacks
+from orchestrator.journal import allocations, attempt_end, discards, events, executables, setbacks
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import (
     UNREADABLE,
@@ -107,6 +107,7 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
         stopped=None,
         recent=(),
         consecutive_given_up=0,
+        undecided=False,
     )
 
 
@@ -115,6 +116,7 @@ def _elsewhere(state: State, campaign: Mapping[str, Any]) -> State:
 
     A run at the former evaluation point is a measurement like any other from now on.
     """
+    state = discards.elsewhere(state, campaign)
     former = state.validation
     if former is not None and campaign.get("evaluation_point") != former.point.as_dict():
         known = state.proposed.get("time", immutables.Map())
@@ -371,6 +373,16 @@ def _as_read_again(item: RunState, event: events.AttemptReread) -> RunState:
         load=event.load,
         origin=event.origin,
     )
+
+
+@_apply.register
+def _measurements_discarded(event: events.MeasurementsDiscarded, state: State) -> State:
+    return discards.discarded(state, event)
+
+
+@_apply.register
+def _measurements_restored(event: events.MeasurementsRestored, state: State) -> State:
+    return discards.restored(state, event)
 
 
 @_apply.register

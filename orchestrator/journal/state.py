@@ -31,6 +31,7 @@ class RunStatus(StrEnum):
     MEASURED = "measured"
     GIVEN_UP = "given up"
     SKIPPED = "skipped"  # never begun: the remaining budget could not hold it, or the campaign stopped
+    DISCARDED = "discarded"  # measured, and left out by the user: only its cost counts
 
 
 UNREADABLE = (RunStatus.FAILED, RunStatus.GIVEN_UP, RunStatus.SKIPPED)
@@ -89,6 +90,20 @@ class InFlight(NamedTuple):
     setback: bool = False
     likely: float | None = None
     recounted: bool = False
+
+
+class Discarded(NamedTuple):
+    """Why and when (Unix seconds) the measurement of a run was discarded, and what the run was before.
+
+    ``validation``: it was the validation; ``rereads``: how often outputs had been read again by then;
+    ``former``: the reason that the run had.
+    """
+
+    reason: str
+    time: float
+    validation: bool = False
+    rereads: int = 0
+    former: str = ""
 
 
 class RoundMark(NamedTuple):
@@ -186,6 +201,9 @@ class State(NamedTuple):
     measured_with: Used = immutables.Map()
     reread: immutables.Map[Run, events.AttemptReread] = immutables.Map()  # not completed
     rereads: int = 0  # how often outputs were read again
+    discarded: immutables.Map[Run, Discarded] = immutables.Map()
+    discards: int = 0  # how often measurements were discarded or restored
+    undecided: bool = False  # whether they were since a controller has begun to decide about that
 
     @property
     def reserved(self) -> float:
@@ -213,6 +231,14 @@ class State(NamedTuple):
     def waiting(self) -> tuple[Run, ...]:
         """Runs of the current round that were not begun."""
         return self.queue[self.next :]
+
+
+def validation_run(state: State, point: Point) -> Run:
+    """Return the run that validates the models at P₊: a further repetition after discarded ones."""
+    run = Run(point)
+    while run in state.discarded:
+        run = replace(run, repetition=run.repetition + 1)
+    return run
 
 
 def is_rehearsal(campaign: Mapping[str, Any]) -> bool:

@@ -21,7 +21,16 @@ from orchestrator.journal.forms import (
     word,
 )
 from orchestrator.journal.setbacks import Setbacks
-from orchestrator.journal.state import InFlight, OpenOutage, RoundMark, RunState, RunStatus, State, StopReason
+from orchestrator.journal.state import (
+    Discarded,
+    InFlight,
+    OpenOutage,
+    RoundMark,
+    RunState,
+    RunStatus,
+    State,
+    StopReason,
+)
 from orchestrator.types import FailureClass
 
 _RUN_STATE = record(
@@ -63,6 +72,7 @@ _OTHERS = record(
     executables=MAPPING,
     measured_with=pairs(PLAIN, TEXTS),
     reread=pairs(RUN, EVENT),
+    discarded=pairs(RUN, record(Discarded)),
 )
 
 # A run that has a reason is one of the runs.

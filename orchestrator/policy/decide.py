@@ -15,7 +15,15 @@ from orchestrator import resources
 from orchestrator.journal import setbacks
 from orchestrator.journal.attempt_end import RECENT
 from orchestrator.journal.references import is_reference
-from orchestrator.journal.state import InFlight, RunState, RunStatus, State, has_measured, measured_before
+from orchestrator.journal.state import (
+    InFlight,
+    RunState,
+    RunStatus,
+    State,
+    has_measured,
+    measured_before,
+    validation_run,
+)
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement
@@ -378,7 +386,7 @@ def kept_for_validation(state: State, policy: Policy, estimates: Estimates) -> f
     """
     if policy.validation_point is None or state.validation is not None:
         return 0.0
-    run, left = Run(policy.validation_point), policy.budget - state.spent
+    run, left = validation_run(state, policy.validation_point), policy.budget - state.spent
     least = estimates.least(state, run).reserved
     if least > left:
         return 0.0
@@ -478,7 +486,8 @@ def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
     if state.rounds_completed < state.round:
         return Fit(state.round)
     if state.validation is None and policy.validation_point is not None and has_measured(state):
-        return Validate(Run(policy.validation_point))  # skipped with the figures where it does not fit
+        # Skipped with the figures where it does not fit.
+        return Validate(validation_run(state, policy.validation_point))
     return Stop(state.stopping.rule, state.stopping.detail)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.journal.measurements import counting_keeps_failing, repetitions
+from orchestrator.journal.measurements import counting_keeps_failing, standing
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Category
 from orchestrator.models.effort import UNCOUNTED, CountCheck, category
@@ -86,7 +86,7 @@ def plan(rules: Rules, choices: Sequence[Choice], state: State, checks: EffortCh
     new = list(dict.fromkeys(choice.point for choice in choices))
     if rules.always:
         return Plan(dict.fromkeys(new, rules.repetitions), _ALWAYS)
-    done, budget = repetitions(state, "effort"), _effort_budget(rules, choices, state, costs)
+    done, budget = standing(state, "effort"), _effort_budget(rules, choices, state, costs)
     groups: dict[Category, list[Point]] = {}
     for point in dict.fromkeys([*new, *_timed(state)]):
         groups.setdefault(category(point, rules.categorical), []).append(point)

@@ -51,6 +51,11 @@ def to_continue(state: State, directory: Path) -> str:
         )
     if state.stopped is None:
         return ""
+    if state.undecided:
+        return (
+            f"measurements were discarded or restored since then: orchestrator resume {where} decides again "
+            "what to measure"
+        )
     if state.stopped.rule in FAILURE_RULES:
         return (
             f"remedy: {remedy(state.stopped, where)}; orchestrator log {where} lists what failed. Then "

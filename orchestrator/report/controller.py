@@ -25,6 +25,8 @@ _REFITS = (
     events.CampaignChanged,
     events.CampaignStopped,
     events.RereadCompleted,
+    events.MeasurementsDiscarded,
+    events.MeasurementsRestored,
 )
 
 

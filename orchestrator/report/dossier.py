@@ -142,6 +142,10 @@ class _RunHistory:
                 self._reread.append((event, when))
             case events.RereadCompleted():
                 self._take_reread()
+            case events.MeasurementsDiscarded(runs, reason) if self.run in runs:
+                self.outcome = f"discarded: {reason}"
+            case events.MeasurementsRestored(runs) if self.run in runs:
+                self.outcome = "measured"
             case events.RunGivenUp(run, reason) | events.RunSkipped(run, reason) if run == self.run:
                 word = "given up" if isinstance(event, events.RunGivenUp) else "skipped"
                 self.outcome = f"{word}: {reason}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +106,20 @@ def describe(event: events.Event, said: str = "") -> str:
             return f"{what} answers again, after {about(lasted)}"
         case events.ValidationProposed(run):
             return f"validation: {run}"
+        case events.MeasurementsDiscarded(runs, reason):
+            return f"discarded: {_listed(runs)}: {reason}"
+        case events.MeasurementsRestored(runs, reason):
+            return f"restored: {_listed(runs)}" + (f": {reason}" if reason else "")
         case events.RereadCompleted(_, attempts):
             return f"outputs were read again: {count(attempts, 'attempt')} with other values"
     return ""
+
+
+def _listed(runs: Sequence[Run]) -> str:
+    """Return the first of some runs, and how many more there are."""
+    more = len(runs) - _NAMED
+    names = ", ".join(map(str, runs[:_NAMED]))
+    return f"{names} and {count(more, 'more run')}" if more > 0 else names
 
 
 def _round_done(event: events.RoundCompleted) -> str:
@@ -135,10 +146,19 @@ _KINDS: Mapping[type, str] = {
     events.OutageEnded: "outage",
     events.ValidationProposed: "round",
     events.RereadCompleted: "campaign",
+    events.MeasurementsDiscarded: "campaign",
+    events.MeasurementsRestored: "campaign",
 }
 
 
 _ACCEPTED, _CANCELLED = "accepted", "cancelled"
+_NAMED = 3  # runs that a line names
+# The next controller writes the first before it starts, and commands write the others.
+_WITHOUT_CONTROLLER = (
+    events.CampaignChanged,
+    events.MeasurementsDiscarded,
+    events.MeasurementsRestored,
+)
 
 
 def _outcome(event: events.AttemptFinished) -> str:
@@ -178,9 +198,11 @@ class Log:
         self.unconfirmed: dict[Attempt, events.AttemptFinished] = {}
         self.given_up: list[dict[str, Any]] = []
         self.recovered: set[str] = set()
+        self.discarded: dict[str, dict[str, str]] = {}  # by run
         self.running: str | None = None
         self.executable = ""
         self.note = ""  # of the last round
+        self.undecided = False  # whether measurements were discarded or restored since a controller ran
         self.round_began = 0.0
         self.in_round: Counter[str] = Counter()
         self.round_cost = 0.0
@@ -198,7 +220,7 @@ class Log:
         if isinstance(event, events.AttemptFinished):
             self._gone(event.attempt)
         self.last = entry.time
-        if not isinstance(event, events.CampaignChanged):  # the next controller writes it before it starts
+        if not isinstance(event, _WITHOUT_CONTROLLER):
             self.alive = entry.time
 
     def _line(self, event: events.Event, time: float) -> str:
@@ -243,6 +265,13 @@ class Log:
             case events.RereadCompleted():
                 self.campaign = event.campaign
                 self.given_up = [item for item in self.given_up if item["run"] not in self.recovered]
+            case events.MeasurementsDiscarded(runs, reason):
+                self.undecided = True
+                self.discarded.update((run.id, {"time": iso(time), "reason": reason}) for run in runs)
+            case events.MeasurementsRestored(runs):
+                self.undecided = True
+                for run in runs:
+                    self.discarded.pop(run.id, None)
             case events.RunGivenUp(run, reason):
                 self.given_up.append({"time": iso(time), "run": run.id, "reason": reason})
 
@@ -260,7 +289,13 @@ class Log:
                 self._add(time, "campaign", text + (" and its effort counts" if entry["effort"] else ""))
         else:
             self.state = "running"
-            changed = "; ".join(differences(old, event.campaign)) or "none"
+            changed = "; ".join(differences(old, event.campaign))
+            if self.undecided:
+                changed = "; ".join(
+                    [*filter(None, [changed]), "measurements were discarded or restored: decides again"]
+                )
+            self.undecided = False
+            changed = changed or "none"
             changed += "; points that were given up are tried again" if event.anew else ""
             self._add(time, "campaign", f"rules changed: {changed}")
 
@@ -387,6 +422,7 @@ class Log:
                 if (failures := found.total() - found[_ACCEPTED] - found[_CANCELLED])
             },
             "given_up": self.given_up,
+            "discarded": [{"run": run, **item} for run, item in self.discarded.items()],
             "events": self.lines,
         }
 

@@ -41,6 +41,7 @@ def render(history: Mapping[str, Any], everything: bool = False) -> str:
         "",
         *_spent(history),
         *_given_up(history["given_up"], everything),
+        *_discarded(history["discarded"], everything),
         "",
         "what happened",
         *_events(history["events"], everything, history["started"] if history["virtual"] else None),
@@ -86,6 +87,17 @@ def _given_up(items: Sequence[Mapping[str, Any]], everything: bool) -> Iterator[
         return
     yield ""
     yield f"given up: {count(len(items), 'run')}"
+    shown = items if everything else items[: 4 * _KEPT]
+    yield from (f"  {item['run']}: {item['reason']}" for item in shown)
+    if len(items) > len(shown):
+        yield f"  ... and {len(items) - len(shown)} more; all of them: --all"
+
+
+def _discarded(items: Sequence[Mapping[str, str]], everything: bool) -> Iterator[str]:
+    if not items:
+        return
+    yield ""
+    yield f"discarded: {count(len(items), 'run')} (their cost counts, what they measured does not)"
     shown = items if everything else items[: 4 * _KEPT]
     yield from (f"  {item['run']}: {item['reason']}" for item in shown)
     if len(items) > len(shown):

@@ -153,6 +153,7 @@ def document(
         "id": state.id,
         "round": state.rounds_completed,
         "measured": _measured(state),
+        "discards": state.discards,
         "basis": basis,
         "models": [describe(model, [point] if point else []) for model in models],
         "validation": validation(state, models),
@@ -169,7 +170,8 @@ def contradictions(state: State, models: Sequence[Model], point: Point | None) -
         return []
     from orchestrator.models.consistency import contradictions, sentence
 
-    runs = (run for run, item in state.runs.items() if run.repetition == 1 and _TIME in item.samples)
+    measured = (run for run, item in state.runs.items() if item.status is RunStatus.MEASURED)
+    runs = (run for run in measured if run.repetition == 1 and _TIME in state.runs[run].samples)
     chosen = heapq.nsmallest(_COMPARED, runs, key=lambda run: run.id)
     values = [state.runs[run].samples[_TIME] for run in chosen]
     return [
@@ -211,7 +213,9 @@ def published(directory: Path, state: State) -> dict[str, Any]:
     if not _is_of(found, state):
         return {**_EMPTY, "outdated": _no_models(state)}
     current = found.get("basis") == _basis(directory, state)
-    return {**_EMPTY, **found, "outdated": None if current else _difference(found, state)}
+    # Of a validation that was discarded the file does not know.
+    checked: dict[str, Any] = {} if _is_validated(state) else {"validation": []}
+    return {**_EMPTY, **found, **checked, "outdated": None if current else _difference(found, state)}
 
 
 _EMPTY: dict[str, Any] = {"models": [], "validation": [], "contradictions": [], "fastest": None}
@@ -239,10 +243,17 @@ def _no_models(state: State) -> str | None:
 
 def _difference(found: Mapping[str, Any], state: State) -> str:
     """Return how models differ from those of a state, in words."""
+    if int(found.get("discards") or 0) != state.discards:
+        return "since then measurements were discarded or restored"
     since = _measured(state) - int(found.get("measured") or 0)
     if since > 0:
         return f"they are those after round {found.get('round')}; {count(since, 'run')} measured since then"
     return "since then outputs were read again, or the rules or the program changed"
+
+
+def _is_validated(state: State) -> bool:
+    run = state.validation
+    return run is not None and state.runs[run].status is RunStatus.MEASURED
 
 
 def _measured(state: State) -> int:
@@ -252,14 +263,15 @@ def _measured(state: State) -> int:
 def _basis(directory: Path, state: State) -> str:
     """Return a digest of all that decides about models: program, campaign, and how many runs were measured.
 
-    What a run has measured changes only where outputs are read again, so the number of measured runs says
-    which ones they are.
+    Which runs count, and what they have measured, changes only where runs are measured, outputs are read
+    again, or measurements are discarded or restored. So numbers say which ones they are.
     """
     measured = _measured(state)
-    validated = state.validation is not None and state.runs[state.validation].status is RunStatus.MEASURED
+    validated = _is_validated(state)
     try:
         rules = (directory / "campaign.yaml").read_bytes()  # a user may have edited it
     except OSError:
         rules = b""
-    said = json.dumps([__version__, state.id, measured, validated, state.rereads], separators=(",", ":"))
+    changes = [state.rereads, state.discards] if state.discards else [state.rereads]
+    said = json.dumps([__version__, state.id, measured, validated, *changes], separators=(",", ":"))
     return hashlib.sha256(said.encode() + b"\n" + rules).hexdigest()

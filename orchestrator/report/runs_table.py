@@ -46,8 +46,8 @@ def rows(state: State) -> list[dict[str, Any]]:
 
     ``run`` (its id), ``point``, ``kind``, ``repetition``, ``status``, ``attempts``, ``elapsed`` (seconds of
     the accepted attempt), ``core_hours`` of all attempts, ``node`` (where it ran on one only), ``began``
-    (UTC, ISO 8601; of an attempt in flight, when it was submitted) and ``reason``: why it failed, was skipped
-    or given up.
+    (UTC, ISO 8601; of an attempt in flight, when it was submitted) and ``reason``: why it failed, was
+    skipped, given up or discarded.
     """
     flights = {attempt.run: flight for attempt, flight in state.in_flight.items()}
     ordered = sorted(state.runs.items(), key=lambda pair: _order(pair[0]))

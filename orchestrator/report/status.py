@@ -96,6 +96,8 @@ def combined(
         "pace": pace_of(state, budget),
         "last_round": _last_round(state),
         "given_up": _given_up(state),
+        "discarded": discarded(state),
+        "decides_again": state.undecided,
         "metrics": described(state.campaign),
         "models": models["models"],
         "models_outdated": models.get("outdated"),
@@ -196,6 +198,12 @@ def _given_up(state: State) -> list[dict[str, str]]:
     return [{"run": run, "reason": reason} for run, reason in sorted(found)]
 
 
+def discarded(state: State) -> list[dict[str, str]]:
+    """Return which runs have measurements that were discarded, why and when, JSON-ready."""
+    found = [(run.id, item) for run, item in state.discarded.items()]
+    return [{"run": run, "reason": item.reason, "time": iso(item.time)} for run, item in sorted(found)]
+
+
 def pace_of(state: State, budget: float) -> dict[str, Any] | None:
     """Return what becomes of a campaign at the pace of its last rounds; None once it stops.
 
@@ -231,6 +239,9 @@ def no_validation(state: State) -> str | None:
     if state.stopped is None or not state.campaign.get("validate"):
         return None
     if state.validation is None:
+        if known := [(run, item.reason) for run, item in state.discarded.items() if item.validation]:
+            run, reason = max(known, key=lambda pair: pair[0].repetition)
+            return f"validation not made: what {run.id} measured was discarded: {reason}"
         if has_measured(state):
             return "validation not made: the budget left did not hold its reservation"
         return "validation not made: nothing was measured that it could check"

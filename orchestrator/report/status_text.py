@@ -21,7 +21,16 @@ from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings, units, with_unit
 from orchestrator.report.models_document import CORRECTED, is_inside, label, run_ends, shown
-from orchestrator.report.wording import REHEARSAL, about, instant, moment, outage, smape, uncertainty_line
+from orchestrator.report.wording import (
+    REHEARSAL,
+    about,
+    discarded_lines,
+    instant,
+    moment,
+    outage,
+    smape,
+    uncertainty_line,
+)
 from orchestrator.types import Point, format_value
 from orchestrator.units import count, hours_in, plain, uncertainty
 
@@ -184,6 +193,10 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
     where = "DIR" if directory is None else shlex.quote(str(directory))
     what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]), where)
     lines += _trouble_lines(status)
+    if status["decides_again"] and status["state"] == "stopped":
+        lines.append(
+            f"measurements were discarded or restored since then: orchestrator resume {where} decides again"
+        )
     if what:
         then = "" if directory is None else f", then: orchestrator resume {where}"
         lines.append(f"remedy: {what}{then}")
@@ -239,6 +252,7 @@ def _loss_lines(status: Mapping[str, Any]) -> list[str]:
         )
     if status["no_validation"] is not None:
         lines.append(status["no_validation"])
+    lines += discarded_lines(status["discarded"])
     return lines + [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
 
 

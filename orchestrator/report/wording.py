@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.units import count, format_duration, uncertainty
 
 _LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
+_NAMED = 3  # runs that a line names
 _EPOCH = "1970-01-01T00:00:00+00:00"
 
 
@@ -98,3 +101,15 @@ def about(seconds: float) -> str:
     """Return an expected duration, to the minute where it is long: ``2 h 10 min``, ``40 s``."""
     unit = 60 if seconds >= _LONG else 1
     return format_duration(unit * round(seconds / unit))
+
+
+def discarded_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return how many runs were discarded for which reason, and which."""
+    runs: dict[str, list[str]] = {}
+    for item in items:
+        runs.setdefault(item["reason"], []).append(item["run"])
+    lines = []
+    for reason, names in runs.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        lines.append(f"discarded: {count(len(names), 'run')}: {reason} ({' '.join(names[:_NAMED])}{more})")
+    return lines

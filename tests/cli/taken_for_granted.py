@@ -22,7 +22,10 @@ MACHINE = "says what this machine has; run by test_doctor_machine.py"
 REAL = "measures this machine, so that its rounds are other ones each time; run by test_run_local.py"
 CLOCK = "has a rehearsal that ends by the clock; run by test_plan.py"
 DATA = "needs measurements of a real program"
-ELSEWHERE = "run by a test of its own: test_reread.py, test_extending.py, test_compare.py, test_prune.py"
+ELSEWHERE = (
+    "run by a test of its own: test_reread.py, test_extending.py, test_compare.py, test_prune.py, "
+    "test_discard.py"
+)
 
 NOT_RUN: Mapping[str, Mapping[str, str]] = {
     "README.md": {
@@ -49,6 +52,8 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "orchestrator doctor": MACHINE,
         "orchestrator generate programs": MPI,
         "orchestrator prune": ELSEWHERE,
+        "orchestrator discard": ELSEWHERE,
+        "orchestrator runs lulesh-weak --state discarded": ELSEWHERE,
         "orchestrator reread": ELSEWHERE,
         "orchestrator serve": FOREVER,
         "orchestrator explore profiles/": DATA,
@@ -63,6 +68,7 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "orchestrator run lammps": REAL,
         "orchestrator report lammps": REAL,
     },
+    "unattended.md": {"orchestrator discard": ELSEWHERE},
     "watching.md": {"orchestrator watch": FOREVER},
 }
 """Page -> how a command begins -> why it is not run."""

@@ -75,6 +75,7 @@ MISSING: dict[str, list[str]] = {
     "cancel": [],
     "reread": [],
     "prune": [],
+    "discard": ["n=1/time-1", "--because", "hot"],
     "model": [],
     "export": ["--format", "csv"],
     "suggest": ["--budget", "1", "--at", "p=4"],
@@ -98,11 +99,12 @@ def test_counts_that_are_not_there_are_wrong_usage() -> None:
     assert run("effort", "show", "nowhere").code == 2
 
 
-@pytest.mark.parametrize("command", ["status", "log", "resume", "cancel", "reread", "prune"])
+@pytest.mark.parametrize("command", ["status", "log", "resume", "cancel", "reread", "prune", "discard"])
 def test_a_directory_without_a_campaign_is_wrong_usage(command: str) -> None:
     Path("empty").mkdir()
-    result = run(command, "empty")
+    result = run(command, "empty", *MISSING[command])
     assert result.code == 2
+    assert tree(Path("empty")) == []
     assert "empty holds no campaign: journal.jsonl is missing or empty" in result.err
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from orchestrator.journal import events
+from orchestrator.journal import discards, events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.replay import apply
-from orchestrator.journal.state import RunStatus, State
+from orchestrator.journal.state import RunStatus, State, validation_run
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 T = TypeVar("T")
@@ -178,7 +177,11 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
         run, item = sorted(accepted, key=lambda pair: str(pair[0]))[0]
         samples = {"time": {"main": data.number()}}
         found.append(events.AttemptReread(attempt=Attempt(run, item.accepted or 1), samples=samples))
+        found.append(events.MeasurementsDiscarded((run,), data.text()))
+    restorable = [run for run in state.discarded if discards.refusal(state, run, restore=True) is None]
+    if restorable:
+        found.append(events.MeasurementsRestored((min(restorable, key=str),), data.text()))
     found.append(events.RereadCompleted(CAMPAIGN, len(state.reread)))
     if state.validation is None and not state.waiting and not state.in_flight:
-        found.append(events.ValidationProposed(replace(RUNS[0], point=Point.of(p=99, solver="cg"))))
+        found.append(events.ValidationProposed(validation_run(state, Point.of(p=99, solver="cg"))))
     return data.one(found)

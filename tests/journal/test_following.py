@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import JournalError
-from orchestrator.journal import file, snapshot
+from orchestrator.journal import events, file, snapshot
 from orchestrator.journal.events import AttemptStarted
-from orchestrator.journal.file import FILE_NAME, Entry, read
+from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
 from orchestrator.journal.replay import replay
 from orchestrator.journal.snapshot import Followed
-from orchestrator.journal.state import State
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.report.controller import JOURNALED, Journaled
 from orchestrator.types import Attempt, Point, Run
 from tests.control.serving.running import GOLDEN, LINES, begin, go_on
@@ -83,6 +83,13 @@ def test_entries_that_may_change_models_are_told_from_others(tmp_path: Path) -> 
     go_on(folder, 96, 110)
     followed.refresh()
     assert 0 < refitted(followed) < followed.position.entries
+    runs = [run for run, item in state(followed).runs.items() if item.status is RunStatus.MEASURED][:1]
+    with Journal(folder) as journal:
+        list(journal.entries())
+        for event in (events.MeasurementsDiscarded, events.MeasurementsRestored):
+            journal.append([event(tuple(runs), "hot")], 1.0)
+            followed.refresh()
+            assert refitted(followed) == followed.position.entries
 
 
 def test_a_journal_that_was_replaced_is_read_from_its_start(tmp_path: Path) -> None:

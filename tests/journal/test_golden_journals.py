@@ -86,6 +86,29 @@ def test_outputs_that_were_read_again_replay_to_their_new_values() -> None:
     assert state.campaign["program"]["output"][0]["scale"] == 0.001
 
 
+def test_measurements_that_were_discarded_replay_to_what_was_measured_instead() -> None:
+    """Of one, that was measured again; of another, that was restored; and of the validation."""
+    entries = list(read(GOLDEN / "schema-1-discarded.jsonl"))
+    changes = [e.event for e in entries if events.name_of(e.event).startswith("measurements_")]
+    assert [len(event.runs) for event in changes if hasattr(event, "runs")] == [3, 1]
+    state = replay(entries)
+    assert {run.id: str(item.status) for run, item in sorted(state.runs.items(), key=str)} == {
+        "p=1/time-1": "measured",
+        "p=2/time-1": "discarded",
+        "p=2/time-2": "measured",
+        "p=4/time-1": "measured",
+        "p=8/time-1": "discarded",
+        "p=8/time-2": "measured",
+    }
+    assert state.spent == pytest.approx(203.0) and state.stopped is not None
+    assert {run.id: item.reason for run, item in state.discarded.items()} == dict.fromkeys(
+        ("p=2/time-1", "p=8/time-1"), "node n3 was throttled"
+    )
+    assert state.validation is not None and state.validation.id == "p=8/time-2"
+    known = measurements(state, (Parameter("p", ()),))
+    assert {point["p"]: len(values) for point, values in known.items[0].values.items()} == {1: 1, 2: 1, 4: 1}
+
+
 def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
     entries = list(read(GOLDEN / "schema-1.jsonl"))
     names = {events.name_of(entry.event) for entry in entries}

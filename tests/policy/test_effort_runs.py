@@ -175,3 +175,16 @@ def test_counts_that_are_not_reproducible_do_not_count() -> None:
     times = Measurement("rest", "time", dict.fromkeys(STAR, (5.0,)))
     items = (*(item for item in base.items if item.callpath == "main"), times, polling)
     assert check_counts(Measurements(("p", "n"), items), SPACE, MODELER)[()].settled
+
+
+def test_a_point_whose_count_was_discarded_is_counted_again_as_a_further_run() -> None:
+    points = ALL[:4]
+    state = after(points, effort_runs.plan(rule(), points, State(), {}, costs))
+    run = next(run for run in state.runs if run.kind == "effort" and run.point == at(2, 40))
+    choices = [Choice(run.point, 5, "timing may cost as much")]
+    assert run.point not in effort_runs.plan(rule(), choices, state, OPEN, costs).wanted
+    gone = apply(state, events.MeasurementsDiscarded((run,), "wrong input"), 3.0)
+    plan = effort_runs.plan(rule(), choices, gone, OPEN, costs)
+    assert run.point in plan.wanted
+    proposed = settle.round_of(2, choices, gone, plan).runs
+    assert replace(run, repetition=2) in proposed and run not in proposed

@@ -133,12 +133,12 @@ def failures(history: History, files: str) -> list[dict[str, Any]]:
 
 
 def unmeasured(history: History) -> list[dict[str, Any]]:
-    """Return runs that were given up or skipped, what their attempts were charged, and why they ended."""
+    """Return runs that were given up, skipped or discarded, what their attempts were charged, and why."""
     chosen = ((run, history.state.runs[run]) for run in history.reasons)  # in the order of the rounds
     return [
         {"run": run.id, "outcome": str(item.status), "charge": core_hours(item.cost), "reason": item.reason}
         for run, item in chosen
-        if item.status in (RunStatus.GIVEN_UP, RunStatus.SKIPPED)
+        if item.status in (RunStatus.GIVEN_UP, RunStatus.SKIPPED, RunStatus.DISCARDED)
     ]
 
 

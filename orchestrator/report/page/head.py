@@ -14,7 +14,7 @@ from orchestrator.report.page.history import History
 from orchestrator.report.page.numerals import figure, interval, powers
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.status_text import configuration
-from orchestrator.report.wording import clock, moment, place, rehearsed
+from orchestrator.report.wording import clock, discarded_lines, moment, place, rehearsed
 from orchestrator.storage import iso
 from orchestrator.types import format_value
 from orchestrator.units import campaign_unit, count, format_cost, format_duration, uncertainty
@@ -213,6 +213,7 @@ def campaign_warnings(subject: Subject, status: Mapping[str, Any]) -> list[str]:
         given_up = len(status["given_up"])
         verb = "was" if given_up == 1 else "were"
         found.append(f"{count(given_up, 'run')} {verb} given up: see the list below the failures")
+    found += discarded_lines(status["discarded"])
     found += status["executables"]
     if status["uncertainty_percent"] is not None and status["uncertainty_percent"] > 100:
         wide = uncertainty(status["uncertainty_percent"] / 100)

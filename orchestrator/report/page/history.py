@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.replay import apply
-from orchestrator.journal.state import State
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, Point, Run
 from orchestrator.units import campaign_budget
 
@@ -107,6 +107,12 @@ class History:
                 self.reasons[run] = "validation at the evaluation point, never used for fitting"
             case events.RoundCompleted():
                 self.rounds.append(RoundCourse(event, entry.time, self.state.spent, len(self._measured)))
+            case events.MeasurementsDiscarded() | events.MeasurementsRestored():
+                self._measured = {
+                    run.point
+                    for run, item in self.state.runs.items()
+                    if item.status is RunStatus.MEASURED and run != self.state.validation
+                }
             case _:
                 self._attempt(event, entry.time)
         if self.state.campaign:

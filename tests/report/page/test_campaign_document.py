@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.control import reporting, session
+from orchestrator.control import discarding, reporting, session
 from orchestrator.journal import events
 from orchestrator.journal import file as journal
 from orchestrator.journal.file import Entry
@@ -256,3 +257,26 @@ def test_a_run_that_was_given_up_is_no_failed_attempt() -> None:
         ("p=1/time-1", "given up", "hopeless"),
         ("p=2/time-1", "skipped", "no budget"),
     ]
+
+
+def test_discarded_runs_are_listed_with_the_reason_and_are_no_measurements(
+    directory: Path, document: dict[str, Any], tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(directory, tmp_path / "c"))
+    state = session.replayed(copy)
+    point = next(run.point for run, item in state.runs.items() if item.status is RunStatus.MEASURED)
+    runs = [run for run, item in state.runs.items() if run.point == point and item.accepted is not None]
+    cost = sum(state.runs[run].cost for run in runs)
+    found = discarding.discard(copy, [run.id for run in runs], "n3 was throttled")
+    assert found.cost == pytest.approx(cost)
+    history = History.of(journal.read(copy / journal.FILE_NAME))
+    listed = {item["run"]: item for item in unmeasured(history) if item["outcome"] == "discarded"}
+    assert set(listed) == {run.id for run in runs}
+    assert {item["reason"] for item in listed.values()} == {"n3 was throttled"}
+    assert point not in history._measured
+    shown = reporting.document(copy)
+    assert len(shown["runs"]) < len(document["runs"])
+    assert f"discarded: {len(runs)} run" in json.dumps(shown["head"])
+    discarding.restore(copy, [run.id for run in runs])
+    again = History.of(journal.read(copy / journal.FILE_NAME))
+    assert not any(item["outcome"] == "discarded" for item in unmeasured(again)) and point in again._measured

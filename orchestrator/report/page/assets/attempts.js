@@ -143,9 +143,9 @@ function failures(items) {
 }
 
 function unmeasured(items) {
-  return el("div", { class: "part" }, el("h3", {}, `Given up or skipped (${items.length})`),
-    el("p", { class: "caption" }, "Every run that was chosen and will not be measured, with what its attempts were charged."),
-    table("Runs that were given up or skipped", ["run", "the run", "core-hours charged", "reason"], items.map((item) =>
+  return el("div", { class: "part" }, el("h3", {}, `Given up, skipped or discarded (${items.length})`),
+    el("p", { class: "caption" }, "Every run that was chosen and does not count for the models, with what its attempts were charged."),
+    table("Runs that were given up, skipped or discarded", ["run", "the run", "core-hours charged", "reason"], items.map((item) =>
       [String(item.run), item.outcome, number(item.charge), item.reason || "–"])));
 }
 

@@ -1,0 +1,80 @@
+"""Leave what some runs measured out of the models, because it is wrong: a throttled node, a wrong input file.
+
+RUN is the id of a run, such as p=64,s=20/time-1, the path of its directory, or its name in the log (in
+quotes). What was spent stays spent, and outputs and values are kept: --restore lets them count again. Either
+all runs are changed, or none. No controller may be running; resume then decides again, and may measure the
+same points again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli import common
+from orchestrator.control import discarding
+from orchestrator.control.discarding import Changed
+from orchestrator.resources import core_hours
+from orchestrator.units import campaign_unit, count, format_cost
+
+_SHOWN = 10  # runs
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    common.add_directory(parser)
+    parser.add_argument("runs", metavar="RUN", nargs="*", help="runs; 'orchestrator runs DIR' lists them")
+    parser.add_argument(
+        "--node", metavar="NAME", help="all measured runs that were on this node; n1* for several nodes"
+    )
+    parser.add_argument(
+        "--because",
+        metavar="TEXT",
+        default="",
+        help="why, in your words; status, log and report show it (needed unless --restore)",
+    )
+    parser.add_argument("--restore", action="store_true", help="let what was discarded count again")
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    change = discarding.restore if arguments.restore else discarding.discard
+    found = change(arguments.directory, arguments.runs, arguments.because, node=arguments.node)
+    if arguments.json:
+        common.print_json(document(found, arguments.restore))
+    else:
+        print(render(found, arguments.restore, arguments.directory))
+    return 0
+
+
+def document(found: Changed, restored: bool) -> dict[str, Any]:
+    """Return the result, JSON-ready."""
+    return {
+        "restored" if restored else "discarded": [run.id for run in found.runs],
+        "reason": found.reason,
+        "cost": core_hours(found.cost),
+        "node_unknown": found.unknown,
+    }
+
+
+def render(found: Changed, restored: bool, directory: Path) -> str:
+    """Return the result as text."""
+    where, word = shlex.quote(str(directory)), "restored" if restored else "discarded"
+    because = f": {found.reason}" if found.reason else ""
+    lines = [f"{word} what {count(len(found.runs), 'run')} measured{because}"]
+    lines += [f"  {run.id}" for run in found.runs[:_SHOWN]]
+    if len(found.runs) > _SHOWN:
+        lines.append(f"  and {len(found.runs) - _SHOWN} more: orchestrator runs {where} --state discarded")
+    if found.unknown:
+        lines.append(
+            f"not looked at: {count(found.unknown, 'run')} on several nodes without a record of their names"
+        )
+    if not restored:
+        cost = format_cost(found.cost, campaign_unit(found.after.campaign))
+        lines.append(f"the {cost} of their attempts stay spent; outputs and values are kept, for --restore")
+    lines.append(f"models of what counts now: orchestrator status {where} --fit")
+    lines.append(f"to measure what is missing now: orchestrator resume {where}")
+    return "\n".join(lines)

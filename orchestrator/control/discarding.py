@@ -1,0 +1,227 @@
+"""Discard what runs of a campaign measured, or restore it: as one event of its journal.
+
+Nothing is deleted, and no cost changes. All named runs are checked before anything is written.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from orchestrator.control import session
+from orchestrator.control.attempts import RUNS
+from orchestrator.errors import CampaignError, ReadError
+from orchestrator.executors.attempt.record import read_record
+from orchestrator.journal import discards, events
+from orchestrator.journal.file import Boundary, Journal
+from orchestrator.journal.replay import apply, replay
+from orchestrator.journal.state import RunState, RunStatus, State, is_rehearsal
+from orchestrator.types import Attempt, Run
+from orchestrator.units import closest, count
+
+_SHOWN = 5  # runs of a point that a message names
+_ATTEMPT = "attempt-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What was discarded or restored.
+
+    Attributes
+    ----------
+    runs
+        In order of their ids.
+    reason
+        As the user gave it.
+    cost
+        Core-seconds that all attempts at these runs were charged; they stay charged.
+    unknown
+        How many measured runs on several nodes left no record of their names, where a node was asked for.
+    after
+        The state of the campaign now.
+    """
+
+    runs: tuple[Run, ...]
+    reason: str
+    cost: float
+    unknown: int
+    after: State
+
+
+def discard(
+    directory: Path,
+    names: Sequence[str],
+    reason: str,
+    *,
+    node: str | None = None,
+    boundary: Boundary | None = None,
+) -> Changed:
+    """Leave what some runs measured out of the models from now on.
+
+    Parameters
+    ----------
+    directory
+        The campaign directory; no controller may be running.
+    names
+        Of the runs: ids, paths of their directories or of those of their accepted attempts, or as the log
+        writes them.
+    reason
+        Why; status, log and report show it.
+    node
+        Name of a node, or a pattern such as ``n1*``: all measured runs that were there.
+    boundary
+        See `Journal`; for tests of crashes.
+
+    Raises
+    ------
+    CampaignError
+        Before anything is written: for a run that is unknown or has no measurement that counts; where no run
+        was measured on the node; without a reason.
+    JournalError
+        If a controller is running, or the journal cannot be read or written.
+    """
+    if not reason.strip():
+        raise CampaignError("say why, for all who read the models: --because 'node n3 was throttled'")
+    return _change(directory, names, node, boundary, " ".join(reason.split()), restored=False)
+
+
+def restore(
+    directory: Path,
+    names: Sequence[str],
+    reason: str = "",
+    *,
+    node: str | None = None,
+    boundary: Boundary | None = None,
+) -> Changed:
+    """Let what was discarded count again; parameters and errors as of `discard`."""
+    return _change(directory, names, node, boundary, " ".join(reason.split()), restored=True)
+
+
+def _change(
+    directory: Path,
+    names: Sequence[str],
+    node: str | None,
+    boundary: Boundary | None,
+    reason: str,
+    restored: bool,
+) -> Changed:
+    if not names and node is None:
+        raise CampaignError("name the runs, or a node with --node; 'orchestrator runs DIR' lists them")
+    session.require(directory)
+    with Journal(directory, boundary) as journal:
+        known = replay(journal.entries())
+        called = {name: run for run in known.runs for name in (run.id, str(run))} if names else {}
+        chosen = {_named(name, called, known, directory): None for name in names}
+        there, unknown = ([], 0) if node is None else _on_node(node, known, directory, restored)
+        chosen |= dict.fromkeys(there)
+        runs = tuple(sorted(chosen, key=lambda run: run.id))
+        _refuse(runs, known, directory, restored)
+        kind = events.MeasurementsRestored if restored else events.MeasurementsDiscarded
+        # A rehearsal has a virtual clock.
+        now = known.time if is_rehearsal(known.campaign) else max(known.time, time.time())
+        try:
+            after = apply(known, kind(runs, reason), now)
+        except ValueError as error:  # each could be changed, but not all of them
+            raise CampaignError(f"{error}. Nothing was changed") from error
+        journal.append([kind(runs, reason)], now)
+    return Changed(
+        runs=runs,
+        reason=reason,
+        cost=sum(known.runs[run].cost for run in runs),
+        unknown=unknown,
+        after=after,
+    )
+
+
+def _named(name: str, called: Mapping[str, Run], known: State, directory: Path) -> Run:
+    """Return the run that is ``called`` so; raise `CampaignError` where there is none."""
+    base, number = _without_attempt(name)
+    found = called.get(base) or called.get("/".join([part for part in base.split("/") if part][-2:]))
+    if found is None:
+        raise CampaignError(f"nothing was changed: {directory} has no run {name!r}; {_meant(base, known)}")
+    accepted = known.runs[found].accepted
+    if number is not None and accepted is not None and number != accepted:
+        raise CampaignError(
+            f"{name}: attempt {number} has no measurement; that of the run {found.id} is of attempt "
+            f"{accepted}. Nothing was changed"
+        )
+    return found
+
+
+def _without_attempt(name: str) -> tuple[str, int | None]:
+    """Return the name of a run from that of a run or of one of its attempts, and the attempt's number."""
+    name = name.strip().rstrip("/")
+    for separator in ("/", " "):
+        base, found, last = name.rpartition(separator)
+        if found and last.startswith(_ATTEMPT) and last.removeprefix(_ATTEMPT).isdecimal():
+            return base, int(last.removeprefix(_ATTEMPT))
+    return name, None
+
+
+def _meant(name: str, known: State) -> str:
+    """Return what the user may have meant by a name that no run has."""
+    last = name.rpartition("/")[2]
+    there = sorted(run.id for run in known.runs if last in (run.point.key, str(run.point)))
+    if there:
+        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+        return f"it is a point with the runs {', '.join(there[:_SHOWN])}{more}"
+    meant = closest(name, (run.id for run in known.runs))
+    return f"did you mean {meant!r}?" if meant else "'orchestrator runs DIR' lists its runs"
+
+
+def _on_node(node: str, known: State, directory: Path, restore: bool) -> tuple[list[Run], int]:
+    """Return the runs that were on a node, and of how many on several nodes that is not known.
+
+    Raises
+    ------
+    CampaignError
+        If no run was.
+    """
+    wanted = RunStatus.DISCARDED if restore else RunStatus.MEASURED
+    found: list[Run] = []
+    unknown = 0
+    seen: set[str] = set()
+    for run, item in known.runs.items():
+        if item.status is not wanted:
+            continue
+        nodes = list(_nodes(run, item, directory))
+        seen.update(nodes)
+        unknown += not nodes
+        if any(fnmatchcase(name, node) for name in nodes):
+            found.append(run)
+    if not found:
+        others = f": they were on {', '.join(sorted(seen))}" if seen else ""
+        raise CampaignError(f"no run that is {wanted} was on {node}{others}. Nothing was changed")
+    return found, unknown
+
+
+def _nodes(run: Run, item: RunState, directory: Path) -> Iterator[str]:
+    """Yield the nodes of the accepted attempt of a run: of several only its record has all names."""
+    if item.node:
+        yield item.node
+    elif item.accepted is not None:
+        try:
+            record = read_record(directory / RUNS / Attempt(run, item.accepted).id)
+        except (OSError, ReadError):
+            return
+        yield from () if record is None else record.nodes
+
+
+def _refuse(runs: Sequence[Run], known: State, directory: Path, restore: bool) -> None:
+    """Raise `CampaignError` where a run cannot be changed so; it names every such run."""
+    found = {run: why for run in runs if (why := discards.refusal(known, run, restore)) is not None}
+    if not found:
+        return
+    what = "restored" if restore else "discarded"
+    others = len(runs) - len(found)
+    lines = "; ".join(f"{run.id}: {why}" for run, why in list(found.items())[:_SHOWN])
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    rest = f" The other {count(others, 'run')} can be: name only these." if others else ""
+    raise CampaignError(
+        f"{count(len(found), 'run')} cannot be {what}: {lines}{more}. Nothing was changed.{rest} "
+        f"What is known of a run: orchestrator status {shlex.quote(str(directory))} --run ID"
+    )
