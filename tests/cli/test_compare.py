@@ -224,6 +224,20 @@ def test_categories_are_compared_by_every_family(tmp_path: Path, modeler: str) -
     assert all(1.15 < row["ratio"] < 1.4 for row in apart["rows"])
 
 
+def test_inputs_that_differ_in_categories_only(tmp_path: Path) -> None:
+    paths = []
+    for name, factor in {"a": 1.0, "b": 1.5}.items():
+        lines = [
+            f"{kind},{base * factor * (1 + 0.01 * k)}"
+            for kind, base in {"gcc": 2.0, "clang": 1.5}.items()
+            for k in range(4)
+        ]
+        paths.append(tmp_path / f"{name}.csv")
+        paths[-1].write_text("\n".join(["compiler,time", *lines]))
+    found = run("compare", *paths, "--parameters", "compiler", "--json").document
+    assert [row["ratio"] for row in found["rows"]] == pytest.approx([1.5, 1.5], rel=0.02)
+
+
 def table(path: str, **columns: Sequence[float]) -> Path:
     each = [(name, *pair) for name, values in columns.items() for pair in zip(SIZES, values, strict=True)]
     rows = [f"{n},{name},{value}" for name, n, value in each]

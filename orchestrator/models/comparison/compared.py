@@ -148,7 +148,7 @@ def largest_common(rows: Sequence[Compared], both: Aligned) -> Point:
         if row.ratio is not None and row.paired
         for point in row.ratio.pairs.points.tolist()
     ]
-    if places:
+    if places and names:
         table = np.array(sorted(set(places)), dtype=float).reshape(-1, len(names))
         widths = np.maximum(np.ptp(table, axis=0), 1e-300)
         chosen = table[int(np.argmax(((table - table.min(axis=0)) / widths).sum(axis=1)))]
