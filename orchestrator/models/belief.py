@@ -88,8 +88,9 @@ class Belief(Protocol):
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return the belief at points; their order is that of the last axis of the result.
 
-        At points of another category than the model's it may be anything, NaN included: whoever asks looks
-        at `orchestrator.models.base.holds_at`.
+        Members are the same at all points: what is asked in two calls varies together, too. At points of
+        another category than the model's it may be anything, NaN included: whoever asks looks at
+        `orchestrator.models.base.holds_at`.
         """
         ...
 

@@ -137,6 +137,7 @@ def test_a_belief_has_the_covariances_of_log_values(name: str) -> None:
         assert belief.mean.shape == belief.rough.shape == (len(belief.weights), len(FAR))
         assert belief.factor.shape[::2] == (len(belief.weights), len(FAR))
         assert belief.noise == pytest.approx(model.noise)
+        assert model.belief(FAR[:1]).weights == pytest.approx(belief.weights)
         together = np.array([belief.covariance(k) for k in range(len(FAR))])
         assert together == pytest.approx(together.T)
         assert np.diag(together) == pytest.approx(belief.variance)

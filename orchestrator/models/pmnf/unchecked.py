@@ -172,11 +172,14 @@ class Beyond:
         return np.where(share > _SMALL, both, own)
 
     def belief(self, own: LogBelief, sums: Posterior, x: Floats, points: Sequence[Point]) -> LogBelief:
-        """Return how predictions vary together, of which the sums themselves say ``own``."""
+        """Return how predictions vary together, of which the sums themselves say ``own``.
+
+        Members are the same wherever the points are, so that they vary together with others.
+        """
         is_positive, share = sums.is_positive(x), self.share(sums, x)
         mean, rough = (np.where(is_positive, part, part[:1]) for part in (own.mean, own.rough))
         factor = np.where(is_positive[:, None], own.factor, own.factor[:1])
-        if not share.any() or not has_belief(self.model):
+        if not has_belief(self.model):
             return replace(own, mean=mean, rough=rough, factor=factor)
         away, other = share > _SMALL, self.model.belief(points)
         both = _Beside.of(own.weights, other.weights, self.probability)

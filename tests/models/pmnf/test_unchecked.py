@@ -102,6 +102,10 @@ def test_all_that_a_model_says_agrees() -> None:
     spread = np.sqrt(belief.variance)
     assert spread[[0, 2]].max() < 1e-3 < 0.1 < spread[[1, 3]].min()
     assert np.exp(belief.centre) == pytest.approx(model.value(there), rel=0.5)
+    checked = model.belief(there[::2])  # strategies ask for candidates and the evaluation point apart
+    assert checked.weights == pytest.approx(belief.weights)
+    assert checked.mean == pytest.approx(belief.mean[:, ::2])
+    assert checked.factor == pytest.approx(belief.factor[:, :, ::2])
     assert pickle.loads(pickle.dumps(model)).value(there) == pytest.approx(model.value(there))
 
 
