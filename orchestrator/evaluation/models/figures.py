@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from orchestrator.evaluation.models.fit import Row
 from orchestrator.evaluation.models.scores import QUANTILES
 from orchestrator.evaluation.models.table import Group, groups
+from orchestrator.evaluation.panels import empty, legend_below, save
 
 _MARKERS = "osv^<>PX*D"
 _WIDTH, _HEIGHT = 4.2, 3.2  # inches per panel
@@ -38,13 +38,13 @@ def write(panels: Panels, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     kept = {title: [group for group in groups(rows) if group.fitted] for title, rows in panels.items()}
     styles = _styles(kept)
-    _save(kept, styles, "size", "training points", folder / "error-size.png")
-    _save(kept, styles, "bytes", "size of the model [bytes]", folder / "error-bytes.png")
+    _draw(kept, styles, "size", "training points", folder / "error-size.png")
+    _draw(kept, styles, "bytes", "size of the model [bytes]", folder / "error-bytes.png")
     figure, axes = _grid(len(kept))
     for place, (title, found) in zip(axes, kept.items(), strict=True):
         _boxes(place, found)
         place.set_title(title)
-    figure.savefig(folder / "errors.png", dpi=150, metadata={"Software": None})
+    save(figure, folder / "errors.png")
 
 
 def _styles(panels: Mapping[str, Sequence[Group]]) -> dict[str, tuple[str, str]]:
@@ -53,7 +53,7 @@ def _styles(panels: Mapping[str, Sequence[Group]]) -> dict[str, tuple[str, str]]
     return {label: (f"C{k % 10}", _MARKERS[k % len(_MARKERS)]) for k, label in enumerate(labels)}
 
 
-def _save(
+def _draw(
     panels: Mapping[str, Sequence[Group]],
     styles: Mapping[str, tuple[str, str]],
     quantity: str,
@@ -70,22 +70,14 @@ def _save(
     drawn = {
         text: line for place in axes for line, text in zip(*place.get_legend_handles_labels(), strict=True)
     }
-    if drawn:
-        figure.legend(
-            list(drawn.values()),
-            list(drawn),
-            loc="outside lower center",
-            ncols=min(len(drawn), 5),
-            fontsize="small",
-        )
-    figure.savefig(path, dpi=150, metadata={"Software": None})
+    legend_below(figure, list(drawn.values()), list(drawn), most=5)
+    save(figure, path)
 
 
 def _grid(count: int) -> tuple[Figure, list[Axes]]:
     width = min(3, max(1, count))
     height = -(-max(1, count) // width)
-    figure = Figure(figsize=(max(_WIDTH * width, 6.0), _HEIGHT * height + 0.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(max(_WIDTH * width, 6.0), _HEIGHT * height + 0.5)
     return figure, [figure.add_subplot(height, width, k + 1) for k in range(count)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.evaluation.aligned import aligned
 from orchestrator.evaluation.models.fit import Row
 
 _UNITS = ("B", "kB", "MB", "GB")
@@ -51,15 +52,7 @@ def table(rows: Sequence[Row]) -> str:
     """Return means over seeds as aligned text, a header first, and then a line per failure."""
     heads = ["size", "modeler", "MLogQ", "±", "MAPE", "bytes", "fit", "predict", "holds", "high/low"]
     lines = [[*heads, "unpredicted", "fits"], *(_line(group) for group in groups(rows))]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    text = [
-        "  ".join(
-            cell.ljust(width) if column == 1 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-    return "\n".join([*text, *failures(rows)])
+    return "\n".join([*aligned(lines, left={1}), *failures(rows)])
 
 
 def failures(rows: Iterable[Row]) -> list[str]:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from orchestrator.evaluation.noise.rows import Row
+from orchestrator.evaluation.panels import empty, legend_below, save
 from orchestrator.report.figures import literal
 
 _WIDTH, _HEIGHT = 4.2, 3.0  # inches per panel
@@ -47,8 +46,7 @@ def _varied(results: Sequence[Row], fixed: str, free: str) -> list[float]:
 
 def _draw(results: Sequence[Row], quantity: str, label: str, path: Path) -> None:
     kinds = list(dict.fromkeys(row["kind"] for row in results))
-    figure = Figure(figsize=(2 * _WIDTH, _HEIGHT * len(kinds)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(2 * _WIDTH, _HEIGHT * len(kinds))
     values = sorted({float(row[quantity]) for row in results})  # type: ignore[literal-required]
     for line, kind in enumerate(kinds):
         mine = [row for row in results if row["kind"] == kind]
@@ -60,8 +58,8 @@ def _draw(results: Sequence[Row], quantity: str, label: str, path: Path) -> None
             )
             place.set_xlabel(label)
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
-    figure.savefig(path, dpi=150, metadata={"Software": None})
+    legend_below(figure, handles, labels, most=len(labels))
+    save(figure, path)
 
 
 def _bars(place: Axes, rows: Sequence[Row], quantity: str, metric: str, values: list[float]) -> None:

@@ -7,6 +7,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from orchestrator.evaluation.aligned import aligned
 from orchestrator.evaluation.noise.study import Errors
 
 
@@ -86,12 +87,4 @@ def table(results: Sequence[Row]) -> str:
                 str(row["models"]),
             ]
         )
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    text = {0, 3}
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column in text else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return "\n".join(aligned(lines, left={0, 3}))

@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
+from orchestrator.evaluation.panels import empty, legend_below, save
 from orchestrator.evaluation.paper.study import BUDGETS, Cell
 from orchestrator.evaluation.strategies.rows import Row, rows
 from orchestrator.evaluation.strategies.trial import Outcome
@@ -150,8 +149,7 @@ def figure(results: Mapping[Cell, Sequence[Row]], path: Path, tolerance: float) 
     levels = list(dict.fromkeys(cell.noise for cell in results))
     modelers = list(dict.fromkeys(cell.modeler for cell in results))
     counts = _functions(results)
-    canvas = Figure(figsize=(_WIDTH * len(levels), _HEIGHT * len(numbers) + 0.5), layout="constrained")
-    FigureCanvasAgg(canvas)
+    canvas = empty(_WIDTH * len(levels), _HEIGHT * len(numbers) + 0.5)
     panels = canvas.subplots(len(numbers), len(levels), sharex=True, sharey=True, squeeze=False)
     for row, number in enumerate(numbers):
         for column, level in enumerate(levels):
@@ -167,10 +165,8 @@ def figure(results: Mapping[Cell, Sequence[Row]], path: Path, tolerance: float) 
     panels[0, 0].set_ylim(-2, 102)
     for place in panels[-1]:
         place.set_xlabel("budget [% of the full matrix]")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    canvas.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    canvas.savefig(path, dpi=120, metadata={"Software": None})
+    legend_below(canvas, *panels[0, 0].get_legend_handles_labels())
+    save(canvas, path, dpi=120)
 
 
 def _draw(place: Axes, found: Sequence[Row], modeler: str, style: str) -> None:

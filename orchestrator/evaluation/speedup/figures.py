@@ -10,9 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
+from orchestrator.evaluation.panels import empty, legend_below, save
 from orchestrator.evaluation.speedup.contenders import contender
 from orchestrator.evaluation.speedup.draws import Cell, Quantity, Setup, by_setup, cells, varied
 from orchestrator.evaluation.speedup.study import Row
@@ -72,8 +71,7 @@ def _sensitivity(known: Mapping[Setup, Sequence[Cell]], quantity: Quantity, path
     """Draw a row per setup, a panel per contender, a line per program, of relative errors over a cut-off."""
     names = list(dict.fromkeys(cell.contender for found in known.values() for cell in found))
     programs = list(dict.fromkeys(cell.program for found in known.values() for cell in found))
-    figure = Figure(figsize=(_WIDTH * len(names), _HEIGHT * len(known)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(_WIDTH * len(names), _HEIGHT * len(known))
     places = figure.subplots(len(known), len(names), sharey="row", squeeze=False)
     for line, (setup, found) in zip(places, known.items(), strict=True):
         for place, name in zip(line, names, strict=True):
@@ -85,7 +83,8 @@ def _sensitivity(known: Mapping[Setup, Sequence[Cell]], quantity: Quantity, path
             place.set_yscale("log")
             place.grid(True, alpha=0.3)
         line[0].set_ylabel("relative RMSE of speedups")
-    return _save(figure, path, 150 if len(known) == 1 else 90)
+    legend_below(figure, *figure.axes[0].get_legend_handles_labels())
+    return save(figure, path, 150 if len(known) == 1 else 90)
 
 
 def _line(place: Axes, mine: Sequence[Cell], quantity: Quantity, index: int) -> None:
@@ -100,8 +99,7 @@ def _line(place: Axes, mine: Sequence[Cell], quantity: Quantity, index: int) -> 
 def _boxes(known: Sequence[Cell], path: Path) -> Path:
     """Draw a panel per program, a box per contender."""
     programs = list(dict.fromkeys(cell.program for cell in known))
-    figure = Figure(figsize=(_WIDTH * len(programs), _HEIGHT + 1), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(_WIDTH * len(programs), _HEIGHT + 1)
     for k, program in enumerate(programs):
         place = figure.add_subplot(1, len(programs), k + 1)
         boxes = [
@@ -116,14 +114,4 @@ def _boxes(known: Sequence[Cell], path: Path) -> Path:
         place.set_title(program)
         place.set_ylabel("relative error of speedups")
         place.grid(True, axis="y", alpha=0.3)
-    return _save(figure, path)
-
-
-def _save(figure: Figure, path: Path, dpi: int = 150) -> Path:
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    if labels:
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=min(len(labels), 6), fontsize="small"
-        )
-    figure.savefig(path, dpi=dpi, metadata={"Software": None})
-    return path
+    return save(figure, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from orchestrator.evaluation.aligned import aligned
 from orchestrator.evaluation.speedup.contenders import contender
 from orchestrator.evaluation.speedup.draws import Cell, Quantity, Setup, by_setup, cells, varied
 from orchestrator.evaluation.speedup.study import Row
@@ -102,15 +103,7 @@ def text(rows: Sequence[Row]) -> str:
     """Return all tables as aligned text, and why contenders failed."""
     parts = []
     for table in tables(rows):
-        widths = [max(map(len, column)) for column in zip(*table.lines, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if k == 0 else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in table.lines
-        ]
-        parts.append("\n".join([f"RMSE of speedups (relative): {table.title}", *lines]))
+        parts.append("\n".join([f"RMSE of speedups (relative): {table.title}", *aligned(table.lines)]))
     return "\n\n".join([*parts, *failures(rows)])
 
 

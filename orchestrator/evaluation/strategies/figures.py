@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from orchestrator.evaluation.panels import empty, legend_below, save
 from orchestrator.evaluation.strategies.rows import Row
 from orchestrator.report.figures import label_logarithmic
 
@@ -42,7 +42,8 @@ def accuracy_figure(panels: Mapping[str, Sequence[Row]], path: Path) -> None:
         place.set_ylim(-2, 102)
     for place in axes[len(panels) :]:
         place.set_visible(False)
-    _save(figure, axes[0], path)
+    legend_below(figure, *axes[0].get_legend_handles_labels())
+    save(figure, path)
 
 
 def usage_figure(panels: Mapping[str, Sequence[Row]], path: Path) -> None:
@@ -68,12 +69,12 @@ def usage_figure(panels: Mapping[str, Sequence[Row]], path: Path) -> None:
             place.set_ylabel(label)
         axes[column].set_title(title)
         axes[(len(quantities) - 1) * len(panels) + column].set_xlabel("budget [% of the full matrix]")
-    _save(figure, axes[0], path)
+    legend_below(figure, *axes[0].get_legend_handles_labels())
+    save(figure, path)
 
 
 def _grid(height: int, width: int) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(_WIDTH * width, _HEIGHT * height), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(_WIDTH * width, _HEIGHT * height)
     return figure, [figure.add_subplot(height, width, index + 1) for index in range(height * width)]
 
 
@@ -93,10 +94,3 @@ def _draw(place: Axes, results: Sequence[Row], quantity: Quantity, *, logarithmi
         place.set_xscale("log")
         label_logarithmic(place.xaxis)
     place.grid(True, alpha=0.3)
-
-
-def _save(figure: Figure, labelled: Axes, path: Path) -> None:
-    handles, labels = labelled.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150, metadata={"Software": None})

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from orchestrator.evaluation.aligned import aligned
 from orchestrator.evaluation.strategies.trial import Outcome
 
 
@@ -91,11 +92,4 @@ def table(results: Sequence[Row]) -> str:
             str(row["functions"]),
         )
         lines.append((row["strategy"], *numbers))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    )
+    return "\n".join(aligned(lines))
