@@ -15,10 +15,9 @@ from orchestrator.evaluation.models.fit import Contender, Row, Task
 from orchestrator.evaluation.models.samples import of_response
 from orchestrator.evaluation.models.study import Study
 from orchestrator.evaluation.models.table import table
+from orchestrator.evaluation.parallel import Advance
 from orchestrator.types import Measurements
 from orchestrator.units import parse_duration
-
-Advance = Callable[[int, int], None]
 
 _HOUR = 3600.0
 _MODELER = "auto"

@@ -25,14 +25,13 @@ from orchestrator.evaluation.noise import study as noise_study
 from orchestrator.evaluation.noise import theory as noise_theory
 from orchestrator.evaluation.noise.cases import REPETITIONS, Study
 from orchestrator.evaluation.noise.rows import Row, rows, table
+from orchestrator.evaluation.parallel import Advance
 from orchestrator.generate import manifest
 from orchestrator.models.effort import EFFORT
 from orchestrator.report import figures, noise_report
 from orchestrator.report.callpath_names import shortened
 from orchestrator.report.status_text import console
 from orchestrator.types import Measurements
-
-Advance = Callable[[int, int], None]
 
 _TIMES = ("time", "cpu_time")  # of programs' runs
 

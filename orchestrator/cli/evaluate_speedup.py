@@ -8,13 +8,12 @@ from pathlib import Path
 
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
+from orchestrator.evaluation.parallel import Advance
 from orchestrator.evaluation.speedup import cases as speedup_cases
 from orchestrator.evaluation.speedup import contenders as speedup_contenders
 from orchestrator.evaluation.speedup import rows as speedup_rows
 from orchestrator.evaluation.speedup import study as speedup_study
 from orchestrator.evaluation.speedup.study import Case
-
-Advance = Callable[[int, int], None]
 
 _SCALINGS = ("strong", "weak", "hybrid")
 

@@ -13,6 +13,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 Advance = Callable[[int, int], None]
+"""Told how many tasks are finished, of how many."""
 
 
 def in_parallel(

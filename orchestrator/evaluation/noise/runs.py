@@ -6,12 +6,13 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 from orchestrator.errors import CampaignError, OrchestratorError, ReadError
 from orchestrator.evaluation.noise.cases import REPETITIONS
+from orchestrator.evaluation.parallel import Advance
 from orchestrator.generate import directory
 from orchestrator.generate.complexity import RANKS
 from orchestrator.generate.manifest import Manifest
@@ -24,8 +25,6 @@ from orchestrator.types import Measurements, Resources, Value
 FILE = "measurements.jsonl"
 _LIMIT = 3600.0  # seconds per run
 _LINE = re.compile(r"^(\S+)\t(\w+)\t(\S+)$", re.MULTILINE)
-
-Advance = Callable[[int, int], None]
 
 
 def measurements(folder: Path, manifest: Manifest, advance: Advance | None = None) -> Measurements:

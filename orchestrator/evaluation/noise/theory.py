@@ -8,6 +8,7 @@ from math import e, log2
 
 from orchestrator import expressions
 from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.generate.complexity import multiplied
 from orchestrator.models.callpaths import SEPARATOR
 from orchestrator.models.symbolic import Term
 from orchestrator.report.callpath_names import shortened
@@ -132,11 +133,7 @@ def _times(first: _Sum, second: _Sum) -> _Sum:
 
 
 def _joined(left: _Monomial, right: _Monomial) -> _Monomial:
-    exponents: dict[str, tuple[float, float]] = {}
-    for name, (i, j) in (*left, *right):
-        old = exponents.get(name, (0.0, 0.0))
-        exponents[name] = (old[0] + i, old[1] + j)
-    return tuple(sorted((name, pair) for name, pair in exponents.items() if any(pair)))
+    return tuple(sorted(multiplied([dict(left), dict(right)]).items()))
 
 
 def _power(base: _Sum, exponent: float) -> _Sum:

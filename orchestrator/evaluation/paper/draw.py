@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from itertools import product
 from types import MappingProxyType
 
 import numpy as np
@@ -19,11 +18,11 @@ from orchestrator.evaluation.artificial_noise import mixed
 from orchestrator.evaluation.strategies.bench import Bench, ListedSpace
 from orchestrator.evaluation.strategies.functions import Function
 from orchestrator.evaluation.strategies.synthetic import SERIES as PUBLISHED_SERIES
+from orchestrator.evaluation.strategies.synthetic import Series, grid
 from orchestrator.models import LOGARITHMIC, POLYNOMIAL
-from orchestrator.types import Parameter, Point, format_value
+from orchestrator.types import Parameter, format_value
 
 Floats = NDArray[np.float64]
-Series = tuple[tuple[Parameter, int], ...]
 
 _CALLPATH = "main"
 # Least share of every term at both ends of the grid, and largest coefficient, as in the published generator.
@@ -118,24 +117,19 @@ def bench(
         For noise that is independent between runs and functions; None for the noise of the published
         evaluation, see `compounding`.
     """
-    names = [parameter.name for parameter, _ in series]
-    points = tuple(
-        Point(tuple(zip(names, values, strict=True)))
-        for values in product(*(parameter.values for parameter, _ in series))
-    )
+    points, beyond = grid(series)
     shape = len(points), repetitions
     factors = compounding(percent, shape) if rng is None else mixed(percent, shape, rng)
     times = {
         point: tuple(float(time) for time in function(point) * row)
         for point, row in zip(points, factors, strict=True)
     }
-    beyond = Point(tuple((parameter.name, value) for parameter, value in series))
     return Bench(
         space=ListedSpace(tuple(parameter for parameter, _ in series), points),
         evaluation_point=beyond,
         times={_CALLPATH: times},
         seconds=times,
-        cores={point: point.number(names[0]) for point in points},
+        cores={point: point.number(series[0][0].name) for point in points},
         truth={_CALLPATH: function(beyond)},
     )
 

@@ -25,7 +25,7 @@ from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.strategies.bench import FULL_REPETITIONS, Bench
 from orchestrator.evaluation.strategies.contenders import MAXIMUM_REPETITIONS, Contender, contenders
 from orchestrator.evaluation.strategies.functions import Function, read
-from orchestrator.evaluation.strategies.trial import Outcome
+from orchestrator.evaluation.strategies.trial import Outcome, outcome
 from orchestrator.models.base import Modeler
 
 STRATEGIES = ("full", "cpf", "gpr")
@@ -246,22 +246,15 @@ def _outcomes(
 def _outcome(
     runs: Bench, contender: Contender, steps: Sequence[Step], modeler: Modeler, full: float
 ) -> Outcome:
-    [(callpath, truth)] = runs.truth.items()
+    [callpath] = runs.truth
     done = measured(steps)
     models = fitted(modeler, runs.measured(done)) if done else ()
-    error, covered = float("nan"), False
-    if models:
-        prediction = models[0].predict([runs.evaluation_point])
-        error = 100.0 * (float(prediction.value[0]) - truth) / truth
-        covered = bool(prediction.low[0] <= truth <= prediction.high[0])
-    return Outcome(
-        strategy=contender.label,
+    return outcome(
+        runs,
+        contender,
+        callpath,
+        models[0] if models else None,
         budget_percent=0.0,
-        subject=callpath,
-        feasible=bool(np.isfinite(error)),
-        error_percent=error,
-        covered=covered,
         cost_percent=100.0 * steps[-1].spent / full if steps else 0.0,
-        runs=sum(done.values()),
-        points=len(done),
+        done=done,
     )

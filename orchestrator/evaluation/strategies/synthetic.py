@@ -28,7 +28,9 @@ NEIGHBOURS = ("none", "same", "misleading")
 # How the other campaign measured: the default strategy, runs per round, budget in percent of its cost.
 _STRATEGY, _ROUND, _BUDGET = "information", 5, 10.0
 
-SERIES: tuple[tuple[Parameter, int], ...] = (
+Series = tuple[tuple[Parameter, int], ...]
+
+SERIES: Series = (
     (Parameter("a", (4, 8, 16, 32, 64)), 128),
     (Parameter("b", (10, 20, 30, 40, 50)), 60),
     (Parameter("c", (1000, 2000, 3000, 4000, 5000)), 6000),
@@ -106,7 +108,7 @@ def _given(path: Path, setting: Setting, rules: Rules) -> list[Function]:
     """Return the functions of a file: of known parameters, and with what the contenders need."""
     names = [parameter.name for parameter, _ in SERIES[: setting.parameters]]
     functions = read(path, names)[: setting.functions]
-    points, beyond = _grid(setting.parameters)
+    points, beyond = grid(SERIES[: setting.parameters])
     for function in functions:
         for point in (*points, beyond):
             function(point)
@@ -115,9 +117,8 @@ def _given(path: Path, setting: Setting, rules: Rules) -> list[Function]:
     return functions
 
 
-def _grid(parameters: int) -> tuple[tuple[Point, ...], Point]:
+def grid(series: Series) -> tuple[tuple[Point, ...], Point]:
     """Return the points that can be measured, and P₊ one step beyond."""
-    series = SERIES[:parameters]
     names = [parameter.name for parameter, _ in series]
     points = tuple(
         Point(tuple(zip(names, values, strict=True)))
@@ -133,17 +134,17 @@ def synthetic_bench(
 
     Noise is in percent, and so is the share of runs that are slowed down.
     """
-    names = tuple(parameter for parameter, _ in SERIES[:parameters])
-    points, beyond = _grid(parameters)
+    series = SERIES[:parameters]
+    points, beyond = grid(series)
     shape = (len(points), MAXIMUM_REPETITIONS)
     factors = mixed(noise, shape, rng) * slowed(outliers, shape, rng)
     times = {
         point: tuple(float(value) for value in function(point) * factors[index])
         for index, point in enumerate(points)
     }
-    cores = {point: point.number(names[0].name) for point in points}
+    cores = {point: point.number(series[0][0].name) for point in points}
     return Bench(
-        space=ListedSpace(names, points),
+        space=ListedSpace(tuple(parameter for parameter, _ in series), points),
         evaluation_point=beyond,
         times={_CALLPATH: times},
         seconds=times,

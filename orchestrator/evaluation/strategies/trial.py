@@ -8,7 +8,7 @@ starting set that does not fit the budget ends the trial without a model. A stra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -257,25 +257,56 @@ def _outcomes(
         for model in progress.models
         if model.metric != ELAPSED and holds_at(model, bench.evaluation_point)
     }
-    outcomes = []
-    for callpath, truth in bench.truth.items():
-        model = models.get(callpath)
-        error, covered = float("nan"), False
-        if model is not None:
-            prediction = model.predict([bench.evaluation_point])
-            error = 100.0 * (float(prediction.value[0]) - truth) / truth
-            covered = bool(prediction.low[0] <= truth <= prediction.high[0])
-        outcomes.append(
-            Outcome(
-                strategy=contender.label,
-                budget_percent=budget_percent,
-                subject=callpath,
-                feasible=bool(np.isfinite(error)),
-                error_percent=error,
-                covered=covered,
-                cost_percent=100.0 * progress.spent / full_cost,
-                runs=sum(progress.done.values()),
-                points=len(progress.done),
-            )
+    return [
+        outcome(
+            bench,
+            contender,
+            callpath,
+            models.get(callpath),
+            budget_percent=budget_percent,
+            cost_percent=100.0 * progress.spent / full_cost,
+            done=progress.done,
         )
-    return outcomes
+        for callpath in bench.truth
+    ]
+
+
+def outcome(
+    bench: Bench,
+    contender: Contender,
+    callpath: str,
+    model: Model | None,
+    *,
+    budget_percent: float,
+    cost_percent: float,
+    done: Mapping[Point, int],
+) -> Outcome:
+    """Return what a contender achieved for a call path: its model, if there is one, beside the truth at P₊.
+
+    Parameters
+    ----------
+    bench, contender
+        The known runs, and what chose among them.
+    callpath, model
+        What was modelled, and the model.
+    budget_percent, cost_percent
+        The budget, and what was spent.
+    done
+        Repetitions by point.
+    """
+    truth, error, covered = bench.truth[callpath], float("nan"), False
+    if model is not None:
+        prediction = model.predict([bench.evaluation_point])
+        error = 100.0 * (float(prediction.value[0]) - truth) / truth
+        covered = bool(prediction.low[0] <= truth <= prediction.high[0])
+    return Outcome(
+        strategy=contender.label,
+        budget_percent=budget_percent,
+        subject=callpath,
+        feasible=bool(np.isfinite(error)),
+        error_percent=error,
+        covered=covered,
+        cost_percent=cost_percent,
+        runs=sum(done.values()),
+        points=len(done),
+    )
