@@ -1,4 +1,4 @@
-"""What a learner of scikit-learn has learned, and what is returned where there is nothing to learn."""
+"""What a learner of scikit-learn has learned."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.regression.learner import NO_LIMIT, Fitted, Learner
-from orchestrator.models.regression.samples import Samples
-from orchestrator.models.regression.trend import fit_trend
+from orchestrator.models.regression.samples import Samples, where_known
+from orchestrator.models.regression.trend import only_trend
 from orchestrator.models.threads import one_thread
 
 FAMILY = "learned"
-# Below so many points nothing is learned beside the trend.
-FEWEST = 5
 
 
 class Estimator(Protocol):
@@ -45,28 +43,11 @@ class Estimate:
 
     def at(self, x: Floats) -> Floats:
         """Return logarithms at coordinates (n, axes), shape (n,)."""
-        known = np.isfinite(x).all(axis=1)
-        result = np.full(len(x), np.nan)
-        if known.any():
-            with one_thread():
-                result[known] = self.estimator.predict(self.columns.at(x[known]))
-        return result
+        return where_known(x, self._known_at)
 
-
-@dataclass(frozen=True, slots=True)
-class OnlyTrend:
-    """The trend, where samples are too few or all the same; NaN at unknown coordinates as everywhere."""
-
-    rest: Fitted
-
-    @property
-    def text(self) -> str:
-        """What it is."""
-        return self.rest.text
-
-    def at(self, x: Floats) -> Floats:
-        """Return logarithms at coordinates (n, axes), shape (n,)."""
-        return np.where(np.isfinite(x).all(axis=1), self.rest.at(np.nan_to_num(x)), np.nan)
+    def _known_at(self, x: Floats) -> Floats:
+        with one_thread():
+            return self.estimator.predict(self.columns.at(x))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +75,7 @@ def learner(name: str, build: Build, most: int = NO_LIMIT) -> Learner:
     """Return a learner that falls back to the trend where there is nothing to learn."""
 
     def fit(samples: Samples, rng: np.random.Generator) -> Fitted:
-        if len(samples) < FEWEST or not samples.axes or np.ptp(samples.y) == 0:
-            return OnlyTrend(fit_trend(samples))
-        return build(samples, rng)
+        return only_trend(samples) or build(samples, rng)
 
     return Learner(family=FAMILY, name=name, fit=fit, most=most)
 

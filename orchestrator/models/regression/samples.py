@@ -6,7 +6,7 @@ together here, because a learner shares between them what they have in common.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -257,6 +257,15 @@ def _coded(measurements: Measurements, levels: Levels) -> Measurements:
         for item in measurements.items
     ]
     return Measurements(measurements.parameters, tuple(items))
+
+
+def where_known(x: Floats, function: Callable[[Floats], Floats]) -> Floats:
+    """Return a function of coordinates (n, axes), shape (n,); NaN where one of the coordinates is unknown."""
+    known = np.isfinite(x).all(axis=1)
+    result = np.full(len(x), np.nan)
+    if known.any():
+        result[known] = function(x[known])
+    return result
 
 
 def _rounded(values: Floats, share: float = 1e-12) -> Floats:

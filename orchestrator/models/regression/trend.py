@@ -13,6 +13,8 @@ from orchestrator.models.base import Floats
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Axis, Samples
 
+# Below so many samples nothing is learned beside the trend.
+_FEWEST = 5
 # Ridge, in units of the mean square of a column: keeps what few samples do not determine near zero.
 _RIDGE = 1e-6
 
@@ -81,3 +83,26 @@ def on_trend(learner: Learner) -> Learner:
         return OnTrend(trend, rest)
 
     return Learner(family=learner.family, name=f"{learner.name} on the trend", fit=fit, most=learner.most)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyTrend:
+    """The trend, where samples are too few or all the same; NaN at unknown coordinates as everywhere."""
+
+    trend: Trend
+
+    @property
+    def text(self) -> str:
+        """What it is."""
+        return self.trend.text
+
+    def at(self, x: Floats) -> Floats:
+        """Return logarithms at coordinates (n, axes), shape (n,)."""
+        return np.where(np.isfinite(x).all(axis=1), self.trend.at(np.nan_to_num(x)), np.nan)
+
+
+def only_trend(samples: Samples) -> OnlyTrend | None:
+    """Return the trend where there is nothing to learn beside it; None where there is."""
+    if len(samples) < _FEWEST or not samples.axes or np.ptp(samples.y) == 0:
+        return OnlyTrend(fit_trend(samples))
+    return None

@@ -15,7 +15,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
-from orchestrator.models.regression.samples import Samples
+from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import Trend, fit_trend
 from orchestrator.models.speedup.amdahl import fit_fraction, fit_fractions, growth
 from orchestrator.models.speedup.layout import Layout, References
@@ -101,13 +101,9 @@ class Law:
 
     def at(self, x: Floats) -> Floats:
         """Return logarithms of times at coordinates (n, axes), shape (n,); NaN at unknown categories."""
-        known = np.isfinite(x).all(axis=1)
-        result = np.full(len(x), np.nan)
-        if known.any():
-            result[known] = self._at(x[known])
-        return result
+        return where_known(x, self._known_at)
 
-    def _at(self, x: Floats) -> Floats:
+    def _known_at(self, x: Floats) -> Floats:
         n = self.layout.processes(x)
         return self.serial(x) + np.log(grown(n, self.parallel(x), self.weak))
 

@@ -17,7 +17,7 @@ import numpy as np
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.regression.learner import Fitted
-from orchestrator.models.regression.samples import Samples
+from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import Trend, fit_trend
 from orchestrator.models.speedup.law import Law, Settings, within
 from orchestrator.models.speedup.nearby import Nearby
@@ -74,11 +74,7 @@ class Corrected:
 
     def at(self, x: Floats) -> Floats:
         """Return logarithms of times at coordinates (n, axes), shape (n,); NaN at unknown categories."""
-        known = np.isfinite(x).all(axis=1)
-        result = np.full(len(x), np.nan)
-        if known.any():
-            result[known] = self.law.at(x[known]) - self.overhead.at(x[known])
-        return result
+        return where_known(x, lambda known: self.law.at(known) - self.overhead.at(known))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
-from orchestrator.models.regression.samples import Samples
-from orchestrator.models.regression.trend import Trend, fit_trend
+from orchestrator.models.regression.samples import Samples, where_known
+from orchestrator.models.regression.trend import OnlyTrend, only_trend
 from orchestrator.models.splines.design import Design, Pair, design_of
 from orchestrator.models.splines.interactions import chosen_pairs
 from orchestrator.models.splines.moments import Moments, Scale
@@ -21,8 +21,6 @@ from orchestrator.models.splines.significance import TermTest, term_tests
 SAMPLINGS = ("plain", "stratified", "regional")
 """How samples count: all alike, by their inverse values, or only those near a query."""
 
-# Below so many samples nothing is fitted beside the trend.
-_FEWEST = 5
 # A region has this part of all samples, but no more than bearable time allows, and so many per column.
 _REGION, _MOST_NEAR, _PER_COLUMN = 0.2, 500, 2.0
 
@@ -96,31 +94,14 @@ class Splines:
 
     def at(self, x: Floats) -> Floats:
         """Return logarithms at coordinates (n, axes), shape (n,); NaN for unknown coordinates."""
-        known = np.isfinite(x).all(axis=1)
-        found = np.full(len(x), np.nan)
-        if known.any():
-            columns = self.design.at(x[known])
-            response = columns @ self.coefficients
-            if self.region is not None:
-                response = response + self.region.at(x[known], columns)
-            found[known] = self.response.logarithm(response)
-        return found
+        return where_known(x, self._known_at)
 
-
-@dataclass(frozen=True, slots=True)
-class OnlyTrend:
-    """The trend, where samples are too few or all the same; NaN for unknown coordinates."""
-
-    trend: Trend
-
-    @property
-    def text(self) -> str:
-        """What it is."""
-        return self.trend.text
-
-    def at(self, x: Floats) -> Floats:
-        """Return logarithms at coordinates (n, axes), shape (n,)."""
-        return np.where(np.isfinite(x).all(axis=1), self.trend.at(np.nan_to_num(x)), np.nan)
+    def _known_at(self, x: Floats) -> Floats:
+        columns = self.design.at(x)
+        response = columns @ self.coefficients
+        if self.region is not None:
+            response = response + self.region.at(x, columns)
+        return self.response.logarithm(response)
 
 
 def fit(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Splines | OnlyTrend:
@@ -140,8 +121,8 @@ def fit(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Splines |
     ModelError
         When ``recipe.interactions`` names what is no axis.
     """
-    if len(samples) < _FEWEST or not samples.axes or np.ptp(samples.y) == 0:
-        return OnlyTrend(fit_trend(samples))
+    if (nothing_more := only_trend(samples)) is not None:
+        return nothing_more
     response = response_of(samples.y, recipe.response)
     values = response.of(samples.y)
     # Of square roots also those of a region: absolute errors of large times would hide all others.

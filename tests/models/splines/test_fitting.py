@@ -13,10 +13,10 @@ import pytest
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.regression.samples import Samples, decoded
-from orchestrator.models.regression.trend import fit_trend
+from orchestrator.models.regression.trend import OnlyTrend, fit_trend
 from orchestrator.models.splines.design import correlation, design_of
 from orchestrator.models.splines.family import candidates, extrapolators, learners
-from orchestrator.models.splines.fitting import OnlyTrend, Recipe, Splines, fit, named_pairs
+from orchestrator.models.splines.fitting import Recipe, Splines, fit, named_pairs
 from orchestrator.models.splines.response import response_of, strata
 from tests.models.learned.spaces import LOW, kernel_time, space
 
