@@ -29,6 +29,7 @@ from orchestrator.strategies.candidates import (
     Candidate,
     affordable,
     cost_text,
+    kind_of_run,
     open_points,
     run_cost,
     single_runs,
@@ -334,8 +335,7 @@ def _after(field: _Field, index: int) -> _Field:
 
 
 def _reason(view: View, run: Candidate, picks: Sequence[_Pick], unknown: bool, targets: int) -> str:
-    done = view.done.get(run.point, 0)
-    what = f"repetition {done + 1}" if done else "new point"
+    what = kind_of_run(view, run.point)
     if unknown:
         return f"{what}: no model is for its categories yet ({cost_text(view, run)})"
     first, last = (100 * math.sqrt(max(value, 0.0)) for value in (picks[0].before, picks[-1].after))

@@ -63,6 +63,12 @@ def missing(view: View, point: Point) -> int:
     return max(wanted - view.done.get(point, 0), 0)
 
 
+def kind_of_run(view: View, point: Point) -> str:
+    """Return which run the next one at a point is, for its reason: ``new point`` or ``repetition 3``."""
+    done = view.done.get(point, 0)
+    return f"repetition {done + 1}" if done else "new point"
+
+
 def run_cost(view: View, point: Point, repetitions: int = 1) -> float:
     """Return the expected core-seconds of runs at a point; infinite where the expectation is unusable.
 

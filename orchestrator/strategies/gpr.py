@@ -16,6 +16,7 @@ from orchestrator.strategies.candidates import (
     Candidate,
     chunks,
     cost_text,
+    kind_of_run,
     open_points,
     single_runs,
     within_budget,
@@ -126,12 +127,10 @@ def best_rated(view: View, rating: Rating) -> list[Choice]:
 
     def reason(run: Candidate) -> str:
         cost, variance = details[run.point]
-        measured = view.done.get(run.point, 0)
-        what = f"repetition {measured + 1}" if measured else "new point"
         sure = f"the process is unsure by {100 * math.sqrt(variance):.3g} %, " if rating.surrogates else ""
         return (
-            f"{what} of the lowest weighted cost {cost:.3g} (eq. 7): {sure}noise {rating.noise:.2g} %, "
-            f"{cost_text(view, run)}"
+            f"{kind_of_run(view, run.point)} of the lowest weighted cost {cost:.3g} (eq. 7): "
+            f"{sure}noise {rating.noise:.2g} %, {cost_text(view, run)}"
         )
 
     return within_budget(view, [candidate for _, _, candidate in rated], reason)

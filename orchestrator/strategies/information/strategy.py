@@ -17,7 +17,7 @@ import numpy as np
 from orchestrator.models.base import holds_at
 from orchestrator.models.belief import has_belief
 from orchestrator.strategies.base import Choice, Nothing, Strategy, View
-from orchestrator.strategies.candidates import Candidate, affordable, cost_text
+from orchestrator.strategies.candidates import Candidate, affordable, cost_text, kind_of_run
 from orchestrator.strategies.gpr import Rating, best_rated
 from orchestrator.strategies.information import choosing, ending
 from orchestrator.strategies.information.choosing import Pick
@@ -197,7 +197,5 @@ def repeated(view: View, stakes: Stakes) -> list[Choice]:
 
 
 def _reason(view: View, stakes: Stakes, run: Candidate, picks: Sequence[Pick], why: str) -> str:
-    done = view.done.get(run.point, 0)
-    what = f"repetition {done + 1}" if done else "new point"
     effect = stakes.effect(picks[0].before, picks[-1].after)
-    return f"{what}: {why}, {effect} ({cost_text(view, run)})"
+    return f"{kind_of_run(view, run.point)}: {why}, {effect} ({cost_text(view, run)})"
