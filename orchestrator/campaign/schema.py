@@ -326,8 +326,12 @@ class Metric(Section):
     model: Literal["value", "inverse"] = "value"
 
 
-def _metric(value: object) -> object:
+def _named(value: object) -> object:
+    """Return a section of which only the name was given."""
     return {"name": value} if isinstance(value, str) else value
+
+
+_BY_NAME = BeforeValidator(_named)
 
 
 def _short_metric(metric: Metric) -> object:
@@ -341,7 +345,7 @@ def _unique_metrics(metrics: tuple[Metric, ...]) -> tuple[Metric, ...]:
 
 
 Metrics = Annotated[
-    tuple[Annotated[Metric, BeforeValidator(_metric), PlainSerializer(_short_metric)], ...],
+    tuple[Annotated[Metric, _BY_NAME, PlainSerializer(_short_metric)], ...],
     AfterValidator(_unique_metrics),
 ]
 
@@ -641,13 +645,6 @@ def _values(value: object) -> object:
     if isinstance(value, str) and "," in value:
         raise ValueError(f"is text; put the values in brackets: [{value}]")
     return {"values": value} if isinstance(value, tuple) else value
-
-
-def _named(value: object) -> object:
-    return {"name": value} if isinstance(value, str) else value
-
-
-_BY_NAME = BeforeValidator(_named)
 
 
 VARIANT = "variant"
