@@ -21,6 +21,7 @@ from orchestrator.strategies.candidates import Candidate, affordable, chunks, op
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
 
 _MOST_COMBINATIONS = 20_000  # of values, among which points are suggested
+_INITIAL, _MOST = 2, 10  # repetitions of a new point, and of any point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +44,8 @@ class Question:
         Expressions that every point must satisfy.
     campaign
         Whose constraints, application and machine decide what can be measured, if not all points can.
-    strategy, batch_size, repetitions, seed
-        Who chooses; points per proposal; repetitions of a new point and most repetitions; the seed.
+    strategy, batch_size, seed
+        Who chooses; points per proposal; the seed.
     """
 
     evaluation_point: Point
@@ -56,7 +57,6 @@ class Question:
     campaign: Campaign | None = None
     strategy: str = "information"
     batch_size: int = 4
-    repetitions: tuple[int, int] = (2, 10)
     seed: int = 0
 
 
@@ -96,7 +96,6 @@ def suggest(known: Measurements, question: Question) -> Answer:
     models, why_not = _fit(known, question.modeler)
     costs, relative = _costs(models, question.cores)
     done = {point: max(len(item.values.get(point, ())) for item in known.items) for point in known.points}
-    initial, maximum = question.repetitions
     view = View(
         space=points,
         evaluation_point=question.evaluation_point,
@@ -107,8 +106,8 @@ def suggest(known: Measurements, question: Question) -> Answer:
         costs=costs,
         budget_left=question.budget,
         batch_size=question.batch_size,
-        initial_repetitions=initial,
-        maximum_repetitions=maximum,
+        initial_repetitions=_INITIAL,
+        maximum_repetitions=_MOST,
         round=2 if models else 1,
         cost_is_relative=relative,
         cores=resources.cores_at(question.cores),

@@ -83,7 +83,7 @@ def series(range_: Range) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def build(directory: Path, jobs: int = 1) -> None:
+def build(directory: Path) -> None:
     """Build with ``make``, which calls ``mpicxx``.
 
     Raises
@@ -92,9 +92,7 @@ def build(directory: Path, jobs: int = 1) -> None:
         When there is no make or compiler, or the build fails, with the end of its messages.
     """
     try:
-        done = subprocess.run(
-            ["make", f"-j{jobs}"], cwd=directory, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(["make", "-j1"], cwd=directory, capture_output=True, text=True, check=False)
     except OSError as error:
         raise CampaignError(f"cannot run make: {error.strerror}; install make and an MPI compiler") from error
     if done.returncode:

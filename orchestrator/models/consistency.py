@@ -107,8 +107,8 @@ def _including(families: Mapping[str, tuple[str, ...]], runs: Sequence[Values]) 
     return found
 
 
-def sentence(item: Contradiction, point: Point, unit: str = "s") -> str:
-    """Return a contradiction in words, with its numbers."""
+def sentence(item: Contradiction, point: Point) -> str:
+    """Return a contradiction of times in words, with its numbers."""
     name = item.callpath.rpartition(SEPARATOR)[2]
     rest = (
         "more than their intervals permit: at least one of these models is wrong there"
@@ -118,6 +118,5 @@ def sentence(item: Contradiction, point: Point, unit: str = "s") -> str:
     number = len(item.children)
     together = f"the {number} parts of {name} together" if number > 1 else f"its part {item.children[0]}"
     return (
-        f"{item.callpath}: predicted {item.value:.4g} {unit} at {point}, but {together} "
-        f"{item.total:.4g} {unit}, {rest}"
+        f"{item.callpath}: predicted {item.value:.4g} s at {point}, but {together} {item.total:.4g} s, {rest}"
     )

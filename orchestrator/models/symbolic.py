@@ -21,12 +21,13 @@ from orchestrator.types import format_value
 Term = Mapping[str, Any]
 Growth = tuple[float, float]
 
-# Exponents are written as fractions up to twelfths: the sets in use have thirds, quarters and fifths, and a
-# mean of two of them has at most this denominator. Fractions with the second denominators are short decimals.
 LARGEST_LOG = 700.0
 """Largest logarithm that is not infinite as a number, 709.8, with a margin for sums."""
+# Exponents are written as fractions up to twelfths: the sets in use have thirds, quarters and fifths, and a
+# mean of two of them has at most this denominator. Fractions with the second denominators are short decimals.
 _LARGEST_DENOMINATOR = 12
 _READABLE_AS_DECIMALS = (1, 2, 4, 5, 8, 10)
+_SIGNIFICANT = 0.01  # of the sum of the absolute values of all terms
 
 
 @runtime_checkable
@@ -68,10 +69,8 @@ def growth(terms: Sequence[Term], parameter: str) -> Growth:
     return max(leading, default=(0.0, 0.0))
 
 
-def significant(
-    terms: Sequence[Term], table: Mapping[str, NDArray[np.float64]], share: float = 0.01
-) -> list[Term]:
-    """Return the terms that make up more than a share of the terms' sizes at one of some points at least.
+def significant(terms: Sequence[Term], table: Mapping[str, NDArray[np.float64]]) -> list[Term]:
+    """Return the terms that make up more than 1 % of the terms' sizes at one of some points at least.
 
     Parameters
     ----------
@@ -79,14 +78,12 @@ def significant(
         Terms as in `Symbolic.terms`.
     table
         Values of the parameters at the points, shape (n,) each.
-    share
-        Of the sum of the absolute values of all terms.
     """
     with np.errstate(all="ignore"):
         sizes = np.abs([term_values(term, table) for term in terms])
         shares = sizes / sizes.sum(axis=0)
     # Where nothing can be said (an overflow, no term), a term counts.
-    return [term for term, own in zip(terms, shares, strict=True) if not np.all(own <= share)]
+    return [term for term, own in zip(terms, shares, strict=True) if not np.all(own <= _SIGNIFICANT)]
 
 
 def falls(terms: Sequence[Term], parameter: str) -> bool:

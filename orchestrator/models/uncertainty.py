@@ -28,9 +28,9 @@ def is_relevant(times: Sequence[float]) -> NDArray[np.bool_]:
     return np.array([total <= 0 or time > RELEVANT_SHARE * total for time in times], dtype=bool)
 
 
-def relevant_models(models: Sequence[Model], point: Point | None, metric: str = "time") -> tuple[Model, ...]:
-    """Return the models of ``metric`` that predict a relevant share of its sum at ``point``."""
-    chosen = tuple(model for model in models if model.metric == metric) or tuple(models)
+def relevant_models(models: Sequence[Model], point: Point | None) -> tuple[Model, ...]:
+    """Return the models of times that predict a relevant share of their sum at ``point``."""
+    chosen = _of_times(models)
     if point is None or not chosen:
         return chosen
     values = [max(0.0, float(model.predict([point]).value[0])) for model in chosen]
@@ -73,13 +73,13 @@ def at(models: Sequence[Model], point: Point) -> Uncertainty:
     )
 
 
-def over(models: Sequence[Model], points: Sequence[Point], metric: str = "time") -> Uncertainty:
+def over(models: Sequence[Model], points: Sequence[Point]) -> Uncertainty:
     """Return the median of the uncertainty at points, such as random ones of a search space.
 
     ``widest`` and ``noise`` are medians, too. A point at which no model predicts anything counts as
     infinitely uncertain, so there is no median until models are for half of the points.
     """
-    chosen = tuple(model for model in models if model.metric == metric) or tuple(models)
+    chosen = _of_times(models)
     if not chosen or not points:
         return Uncertainty()
     predicted = [model.predict(points) for model in chosen]
@@ -99,6 +99,11 @@ def over(models: Sequence[Model], points: Sequence[Point], metric: str = "time")
         _finite(float(np.median(np.where(unknown, np.inf, widest)))),
         _finite(float(np.median(np.where(unknown, np.inf, _CENTRAL * noise)))),
     )
+
+
+def _of_times(models: Sequence[Model]) -> tuple[Model, ...]:
+    """Return the models of times; without any, all."""
+    return tuple(model for model in models if model.metric == "time") or tuple(models)
 
 
 def _finite(value: float) -> float | None:

@@ -25,7 +25,7 @@ def draw_speedup(axes: Axes, model: Model, measured: Measurement, study: Study, 
     axes.plot(found.processes, ideal, color=_IDEAL, linestyle="--", linewidth=0.8)
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(_PLAIN)
-    _label(axes, study, point, "speedup")
+    _label(axes, study, point)
     axes.set_title(literal(wrapped(measured.callpath)), fontsize="small")
 
 
@@ -40,11 +40,11 @@ def _start(study: Study, point: Point) -> float:
     return study.number(study.reference(point))
 
 
-def _label(axes: Axes, study: Study, point: Point, what: str) -> None:
+def _label(axes: Axes, study: Study, point: Point) -> None:
     rest = ", ".join(f"{name}={format_value(value)}" for name, value in point.items if name != study.along)
     where = f"N = {study.processes.text}" + (f"  ({rest})" if rest else "")
     axes.set_xlabel(literal(wrapped(where)), fontsize="small")
-    axes.set_ylabel(what, fontsize="small")
+    axes.set_ylabel("speedup", fontsize="small")
     axes.tick_params(labelsize="small")
 
 

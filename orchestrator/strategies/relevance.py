@@ -36,13 +36,13 @@ class Relevant:
         return _predict(self.models, points)
 
 
-def relevant(view: View, metric: str = "time") -> tuple[Relevant, ...]:
+def relevant(view: View) -> tuple[Relevant, ...]:
     """Return the call paths with more than 1 % of the time, with their shares (which sum to 1).
 
     The time is what the models predict at P₊; where that is not known (no models yet, no evaluation
-    point), it is the total measured so far. Without measurements of ``metric`` every metric counts.
+    point), it is the total measured so far. Without measurements of times every metric counts.
     """
-    items = [item for item in view.measurements.items if item.metric == metric and item.values]
+    items = [item for item in view.measurements.items if item.metric == "time" and item.values]
     items = items or [item for item in view.measurements.items if item.values]
     models: dict[tuple[str, str], tuple[Model, ...]] = {}
     for model in view.models:

@@ -111,13 +111,13 @@ def repetitions(
             return
 
 
-def variations(known: Measurements, points: Sequence[Point], metric: str = "time") -> Mapping[Point, float]:
+def variations(known: Measurements, points: Sequence[Point]) -> Mapping[Point, float]:
     """Return the coefficient of variation of the time at points with two runs or more.
 
     That is the standard deviation of single runs divided by their mean, as a mean over call paths weighted by
-    time. Without measurements of ``metric`` every metric counts.
+    time. Without measurements of times every metric counts.
     """
-    items = [item for item in known.items if item.metric == metric] or list(known.items)
+    items = [item for item in known.items if item.metric == "time"] or list(known.items)
     found = {}
     for point in points:
         values = [np.array(item.values.get(point, ()), float) for item in items]

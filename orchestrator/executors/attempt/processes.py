@@ -250,10 +250,10 @@ def _marks() -> Iterator[tuple[int, bytes]]:
 # --- what else the machine did ----------------------------------------------------------------------
 
 
-def cpu_times(path: str = _STAT) -> Times:
+def cpu_times() -> Times:
     """Return the times of all CPUs of this machine; empty where it does not say."""
     try:
-        with open(path, encoding="ascii") as file:
+        with open(_STAT, encoding="ascii") as file:
             lines = [line.split() for line in file if line.startswith("cpu")]
     except (OSError, ValueError):
         return {}

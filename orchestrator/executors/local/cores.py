@@ -18,13 +18,13 @@ CPUs = frozenset[int]
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
 
-def usable(topology: Path = _TOPOLOGY) -> tuple[CPUs, ...]:
+def usable() -> tuple[CPUs, ...]:
     """Return the CPUs of every physical core that attempts may be bound to, in ascending order.
 
     Empty where this system binds no processes: attempts then run one at a time.
     """
     cpus = inherited.cpus()
-    return physical(cpus, topology) if cpus and _can_bind(cpus) else ()
+    return physical(cpus) if cpus and _can_bind(cpus) else ()
 
 
 def physical(cpus: Iterable[int], topology: Path = _TOPOLOGY) -> tuple[CPUs, ...]:

@@ -56,21 +56,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Ranks of a communicator: ``coefficient * name**exponent``; a constant without a name."""
+    """Ranks of a communicator: ``name**exponent``; a constant without a name."""
 
     name: str = ""
     exponent: float = 1.0
-    coefficient: float = 1.0
 
     @property
     def inverse(self) -> Monomial:
         """One over the size."""
-        return Monomial(1 / self.coefficient, ((self.name, (-self.exponent, 0.0)),) if self.name else ())
+        return Monomial(1.0, ((self.name, (-self.exponent, 0.0)),) if self.name else ())
 
     @property
     def itself(self) -> Monomial:
         """The size."""
-        return Monomial(self.coefficient, ((self.name, (self.exponent, 0.0)),) if self.name else ())
+        return Monomial(1.0, ((self.name, (self.exponent, 0.0)),) if self.name else ())
 
     @property
     def log(self) -> Monomial:

@@ -139,7 +139,7 @@ def grid_of(subject: Subject) -> Grid:
             default=tidy(default),
             counts_processes=name in processes,
         )
-        axes.append(_filled(_at_most(axis, _MOST_STOPS)))
+        axes.append(_filled(_thinned(axis)))
     return Grid(tuple(axes))
 
 
@@ -161,9 +161,9 @@ def _some(values: Sequence[Value]) -> list[Value]:
     return [values[k] for k in np.linspace(0, len(values) - 1, _LOOKED_AT).round().astype(int)]
 
 
-def _at_most(axis: Axis, most: int) -> Axis:
-    """Return a numeric axis with at most so many stops."""
-    while not axis.is_categorical and len(axis.stops) > most:
+def _thinned(axis: Axis) -> Axis:
+    """Return a numeric axis with at most `_MOST_STOPS` stops."""
+    while not axis.is_categorical and len(axis.stops) > _MOST_STOPS:
         shorter = _without_one(axis, keeps_ends=True)
         if shorter is None:
             return axis

@@ -12,15 +12,15 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _POWER = re.compile(r"(?<=\d)e([+-]\d{2,})\b")
 
 
-def figure(value: float | None, digits: int = _DIGITS) -> str:
-    """Return a number with so many digits: ``1.36``, ``12 346``, ``3.864×10⁻⁶``; None is a dash."""
+def figure(value: float | None) -> str:
+    """Return a number with four digits: ``1.36``, ``12 346``, ``3.864×10⁻⁶``; None is a dash."""
     if value is None:
         return "–"
     size = abs(value)
     if size and (size < _SMALL or size >= _LARGE):
-        text = f"{value:.{digits - 1}e}"
+        text = f"{value:.{_DIGITS - 1}e}"
     else:
-        kept = max(digits, len(str(int(size))))
+        kept = max(_DIGITS, len(str(int(size))))
         text = f"{float(f'{value:.{kept}g}'):,.{kept}g}".replace(",", "\u202f")
     return powers(text).replace("-", "\N{MINUS SIGN}")
 
