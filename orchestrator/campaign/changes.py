@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -339,11 +339,18 @@ def _shortened(text: str) -> str:
 
 def _fixed(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return what may not change in a campaign."""
-    fixed = {key: value for key, value in raw.items() if key not in CHANGEABLE}
-    for section, names in CHANGEABLE_KEYS.items():
-        if isinstance(fixed.get(section), Mapping):
-            fixed[section] = {key: value for key, value in fixed[section].items() if key not in names}
-    return fixed
+    return without(raw, CHANGEABLE, CHANGEABLE_KEYS)
+
+
+def without(
+    raw: Mapping[str, Any], sections: Collection[str], keys: Mapping[str, Collection[str]]
+) -> dict[str, Any]:
+    """Return a normalised campaign without some sections, and without some keys of others."""
+    kept = {section: value for section, value in raw.items() if section not in sections}
+    for section, names in keys.items():
+        if isinstance(kept.get(section), Mapping):
+            kept[section] = {key: value for key, value in kept[section].items() if key not in names}
+    return kept
 
 
 def _limits(raw: Mapping[str, Any]) -> list[Any]:

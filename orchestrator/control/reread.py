@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from orchestrator import __version__
 from orchestrator.campaign import loader
+from orchestrator.campaign.changes import without
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.yaml import dump
 from orchestrator.control import session
@@ -138,11 +139,7 @@ def _refusal(chosen: Campaign, known: State) -> str | None:
 
 def _without(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return a normalised campaign without what says how it is read, and without the unimportant ``site``."""
-    kept = {key: value for key, value in raw.items() if key != "site"}
-    for section, keys in CHANGEABLE.items():
-        if isinstance(kept.get(section), Mapping):
-            kept[section] = {key: value for key, value in kept[section].items() if key not in keys}
-    return kept
+    return without(raw, ("site",), CHANGEABLE)
 
 
 def _differences(chosen: Campaign, known: State) -> list[str]:
