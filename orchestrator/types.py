@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 from urllib.parse import quote
 
 Value = int | float | str
@@ -404,6 +404,12 @@ class Measurements:
         """Return every metric once, in order of first appearance."""
         return tuple(dict.fromkeys(item.metric for item in self.items))
 
+    def split(self, metrics: Collection[str]) -> tuple[Measurements, Measurements]:
+        """Return the measurements of some metrics, and those of all others."""
+        some = tuple(item for item in self.items if item.metric in metrics)
+        others = tuple(item for item in self.items if item.metric not in metrics)
+        return replace(self, items=some), replace(self, items=others)
+
 
 def _prints_nothing_known(texts: Mapping[str, str]) -> list[Sample]:
     raise ValueError("no times are known in its output: set measure.profiler to another one than stdout")
@@ -470,9 +476,22 @@ class Application:
         return self.environment(values) if callable(self.environment) else self.environment
 
 
-def by_callpath(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
-    """Group samples by (call path, metric), keeping their order."""
-    groups: dict[tuple[str, str], list[Sample]] = {}
-    for sample in samples:
-        groups.setdefault((sample.callpath, sample.metric), []).append(sample)
+class _Labelled(Protocol):
+    """What is of one metric at one call path: samples, models."""
+
+    @property
+    def callpath(self) -> str: ...
+
+    @property
+    def metric(self) -> str: ...
+
+
+_Item = TypeVar("_Item", bound=_Labelled)
+
+
+def by_callpath(items: Iterable[_Item]) -> dict[tuple[str, str], list[_Item]]:
+    """Group samples or models by (call path, metric), keeping their order."""
+    groups: dict[tuple[str, str], list[_Item]] = {}
+    for item in items:
+        groups.setdefault((item.callpath, item.metric), []).append(item)
     return groups

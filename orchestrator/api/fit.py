@@ -134,10 +134,9 @@ def _neighbours(known: Measurements, modeler: str, priors: Mapping[str, Measurem
                 f"prior {name}: it varied {', '.join(sorted(there)) or 'nothing'}, so of "
                 f"{', '.join(missing)} it knows nothing; leave it out, or give parameters the same names"
             )
-        effort = tuple(item for item in other.items if item.metric in EFFORT)
-        times = tuple(item for item in other.items if item.metric not in EFFORT)
-        items += of_measurements(replace(other, items=times), name).items
-        counts = counts or (replace(other, items=effort) if effort else None)
+        effort, times = other.split(EFFORT)
+        items += of_measurements(times, name).items
+        counts = counts or (effort if effort.items else None)
     if not items:
         raise CampaignError(f"prior {', '.join(priors)}: no model can be fitted to it")
     return Neighbours(tuple(items), counts)

@@ -115,16 +115,15 @@ def _taken(campaign: Campaign, path: Path) -> dict[str, object]:
         raise CampaignError(f"{_KEY}: {path} cannot be read: {error}") from error
     known = measurements(state, other.parameters)
     _refuse_parameters(campaign, other, path)
-    counts = tuple(item for item in known.items if item.metric in EFFORT)
-    times = tuple(item for item in known.items if item.metric not in EFFORT)
-    found = of_measurements(replace(known, items=times), other.name)
+    counts, times = known.split(EFFORT)
+    found = of_measurements(times, other.name)
     if not found.items:
         raise CampaignError(
             f"{_KEY}: campaign {other.name} in {path} has no models yet ({len(known.points)} points are "
             "measured); let it run first, or leave it out"
         )
     names = _varied(other)
-    return entry(other.name, str(path.resolve()), state.id, found, replace(known, items=counts), names)
+    return entry(other.name, str(path.resolve()), state.id, found, counts, names)
 
 
 def _varied(campaign: Campaign) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from orchestrator.models.base import Floats, Model, holds_at
-from orchestrator.types import Point
+from orchestrator.types import Point, by_callpath
 
 
 def expected_costs(
@@ -22,11 +22,9 @@ def expected_total(models: Sequence[Model], points: Sequence[Point]) -> Floats:
 
     A category without a model is taken to be as expensive as the most expensive one that has a model.
     """
-    paths: dict[tuple[str, str], list[Model]] = {}
-    for model in models:
-        paths.setdefault((model.callpath, model.metric), []).append(model)
+    paths = by_callpath(models).values()
     total: Floats = np.sum(
-        [np.maximum(_expected(alternatives, points), 0.0) for alternatives in paths.values()], axis=0
+        [np.maximum(_expected(alternatives, points), 0.0) for alternatives in paths], axis=0
     )
     return total
 

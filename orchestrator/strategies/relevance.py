@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Model
 from orchestrator.models.uncertainty import is_relevant
 from orchestrator.strategies.base import View
-from orchestrator.types import Measurement, Point
+from orchestrator.types import Measurement, Point, by_callpath
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,8 @@ def relevant(view: View) -> tuple[Relevant, ...]:
     """
     items = [item for item in view.measurements.items if item.metric == "time" and item.values]
     items = items or [item for item in view.measurements.items if item.values]
-    models: dict[tuple[str, str], tuple[Model, ...]] = {}
-    for model in view.models:
-        models[model.callpath, model.metric] = (*models.get((model.callpath, model.metric), ()), model)
-    paired = [(item, models.get((item.callpath, item.metric), ())) for item in items]
+    models = by_callpath(view.models)
+    paired = [(item, tuple(models.get((item.callpath, item.metric), ()))) for item in items]
     times = _predicted(view, paired)
     if times is None:
         times = [sum(map(sum, item.values.values())) for item in items]

@@ -18,7 +18,7 @@ from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.models.base import Model, holds_at
 from orchestrator.models.callpaths import callers
 from orchestrator.models.effort import BLOCKS, EFFORT
-from orchestrator.types import ROOTS, Measurements, Point, Run, Sample, Value
+from orchestrator.types import ROOTS, Measurements, Point, Run, Sample, Value, by_callpath
 
 BLOCKS_PER_SECOND = 1e6  # that an effort run counts where only times are known
 COUNTING = 2.0  # how many times longer an effort run takes, where no effort run is known
@@ -87,9 +87,7 @@ def modelled(
     slowdown
         How many times longer an effort run takes than a time run.
     """
-    paths: dict[tuple[str, str], list[Model]] = {}
-    for model in models:
-        paths.setdefault((model.callpath, model.metric), []).append(model)
+    paths = by_callpath(models)
     known: dict[tuple[Value, ...], list[Sample]] = {}
 
     def samples_at(point: Point) -> list[Sample]:

@@ -79,7 +79,7 @@ def modeler(
     )
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
-        timed, rest = _split(measurements, times)
+        timed, rest = measurements.split(times)
         # Counts vary less than times by orders of magnitude. One estimate of the noise would fit neither.
         found = _both(plain, timed, rest)
         foreign = not has_effort(rest) and neighbours.counts is not None
@@ -99,12 +99,6 @@ def modeler(
         return tuple(sorted(found, key=lambda m: order[m.callpath, m.metric]))
 
     return model
-
-
-def _split(known: Measurements, times: Sequence[str]) -> tuple[Measurements, Measurements]:
-    timed = tuple(item for item in known.items if item.metric in times)
-    rest = tuple(item for item in known.items if item.metric not in times)
-    return replace(known, items=timed), replace(known, items=rest)
 
 
 def _joined(timed: Measurements, counted: Measurements) -> Measurements:
