@@ -14,7 +14,7 @@ from orchestrator.api.arguments import mapping, warn
 from orchestrator.api.inputs import of_metrics
 from orchestrator.api.points import plain, point_of
 from orchestrator.errors import CampaignError, MeasurementError
-from orchestrator.models.base import Model, Modeler, holds_at
+from orchestrator.models.base import Model, Modeler, holds_at, key_of
 from orchestrator.models.intervals import checked_levels, predictive
 from orchestrator.models.sums import with_sums
 from orchestrator.readers.entries import timed
@@ -252,7 +252,7 @@ class FittedModel:
         return {**self.category, **values}
 
     def __hash__(self) -> int:
-        return hash(_identity(self.model))
+        return hash(key_of(self.model))
 
     def _measured(self) -> Measurement:
         for item in self.measurements.items:
@@ -285,7 +285,7 @@ class Models:
         return (FittedModel(model, self.measurements) for model in self.models)
 
     def __hash__(self) -> int:
-        return hash(tuple(map(_identity, self.models)))
+        return hash(tuple(map(key_of, self.models)))
 
     def __contains__(self, key: object) -> bool:
         """Return whether there is a model of this name, as of ``models[key]``, or this model."""
@@ -491,11 +491,6 @@ class Models:
         from orchestrator.report import html_sections
 
         return html_sections.models_section([describe(model, []) for model in self.models])
-
-
-def _identity(model: Model) -> tuple[object, ...]:
-    """Return what tells a model from others of the same measurements."""
-    return model.callpath, model.metric, model.category
 
 
 class NoSuchModel(MeasurementError, KeyError):

@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Category = tuple[tuple[str, str], ...]
 """Names of categorical parameters with their values as text."""
+Key = tuple[str, str, Category]
+"""Call path, metric and category: what is modelled, each by one model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,11 @@ def coordinates(points: Sequence[Point], parameters: Sequence[str]) -> Floats:
     """Return the values of numeric parameters at points, shape (points, parameters)."""
     x = np.array([[point.number(name) for name in parameters] for point in points], dtype=float)
     return x.reshape(len(points), len(parameters))
+
+
+def key_of(model: Model) -> Key:
+    """Return what a model is of."""
+    return model.callpath, model.metric, model.category
 
 
 def holds_at(model: Model, point: Point) -> bool:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models import data
-from orchestrator.models.base import Integers, Model, Modeler
+from orchestrator.models.base import Integers, Key, Model, Modeler, key_of
 from orchestrator.models.noise import Located, locate
 from orchestrator.models.thinning import thinned
-from orchestrator.models.zero import Label, ZeroModel
+from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurements
 
 _SEED = 0  # of the draw of points where there are too many: the same measurements give the same models
@@ -52,11 +52,11 @@ def of_groups(
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         found, zeros = data.groups(measurements, positive=True)
-        models: dict[Label, Model] = {label: ZeroModel.of(label) for label in zeros}
+        models: dict[Key, Model] = {key: ZeroModel.of(key) for key in zeros}
         some = thinned(found, np.random.default_rng(_SEED))
         for part in fit(some, locate_groups(some, aggregate)):
             for item in part:
-                models[item.callpath, item.metric, item.category] = item
+                models[key_of(item)] = item
         return data.in_order(measurements, models)
 
     return model

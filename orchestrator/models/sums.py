@@ -15,7 +15,7 @@ from typing import TypeGuard
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Category, Floats, Model, Modeler, is_of, smape_of
+from orchestrator.models.base import Floats, Key, Model, Modeler, is_of, key_of, smape_of
 from orchestrator.models.belief import ModelWithBelief, has_belief
 from orchestrator.models.callpaths import SEPARATOR
 from orchestrator.models.consistency import families
@@ -26,7 +26,6 @@ from orchestrator.types import ROOTS, Measurement, Measurements, Point
 REST = f"{SEPARATOR}(rest)"
 """What a call path does itself, as a call path below it."""
 
-Key = tuple[str, str, Category]
 
 # Shares of the value of a call path: what its parts may lack or exceed it by without a model of the rest, and
 # the least that they must have together over all runs. Chosen by hand.
@@ -52,7 +51,7 @@ def with_sums(modeler: Modeler) -> Modeler:
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         models = modeler(measurements)
-        keys = [(item.callpath, item.metric, item.category) for item in models]
+        keys = [key_of(item) for item in models]
         labels = {key[:2] for key in keys}
         found = {family.label: family for family in inclusive(measurements) if family.label in labels}
         rests = _rests(modeler, measurements, [family.rest for family in found.values()])
@@ -187,7 +186,7 @@ def _rests(
         models = modeler(replace(measurements, items=items)) if items else ()
     except ModelError:
         return {}
-    return {(item.callpath, item.metric, item.category): item for item in models}
+    return {key_of(item): item for item in models}
 
 
 @dataclass(frozen=True, slots=True)

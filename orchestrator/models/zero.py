@@ -8,12 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Prediction, document, inside, unit_of
+from orchestrator.models.base import Category, Floats, Key, Prediction, document, inside, unit_of
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import Predictive
 from orchestrator.types import Point
 
-Label = tuple[str, str, Category]
 """Call path, metric and category."""
 
 _NOTHING = -700.0  # a logarithm whose exponential is as good as zero, but a number
@@ -39,9 +38,9 @@ class ZeroModel:
     notes: tuple[str, ...] = ("every value is zero",)
 
     @classmethod
-    def of(cls, label: Label) -> Self:
+    def of(cls, key: Key) -> Self:
         """Return the model of a call path, metric and category."""
-        callpath, metric, category = label
+        callpath, metric, category = key
         return cls(callpath=callpath, metric=metric, category=category)
 
     @property

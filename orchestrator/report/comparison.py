@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.models.base import Category, Model, is_of, unit_of
+from orchestrator.models.base import Category, Key, Model, is_of, unit_of
 from orchestrator.models.comparison.compared import (
     At,
     Compared,
@@ -19,7 +19,7 @@ from orchestrator.models.comparison.compared import (
 )
 from orchestrator.models.comparison.conditions import Condition, check
 from orchestrator.models.comparison.mixtures import Mixture
-from orchestrator.models.comparison.pairs import Aligned, Key
+from orchestrator.models.comparison.pairs import Aligned
 from orchestrator.models.comparison.work import Work, works
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.intervals import LEVEL

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.models.base import Category, Model, is_of
+from orchestrator.models.base import Category, Key, Model, is_of, key_of
 from orchestrator.models.comparison.mixtures import Mixture
-from orchestrator.models.comparison.pairs import Aligned, Key, Pairs, pairs
+from orchestrator.models.comparison.pairs import Aligned, Pairs, pairs
 from orchestrator.models.comparison.ratio import Ratio, false_discoveries, ratio
 from orchestrator.models.intervals import HALF_WIDTH, LEVEL, predictive
 from orchestrator.types import Measurements, Point, Value, format_value
@@ -100,7 +100,7 @@ def compared(
     metrics
         The wanted ones; None for all.
     """
-    a, b = ({(m.callpath, m.metric, m.category): m for m in side} for side in (first, second))
+    a, b = ({key_of(model): model for model in side} for side in (first, second))
     found = pairs(both.first, both.second)
     wanted = None if metrics is None else set(metrics)
     order = {(item.callpath, item.metric): k for k, item in enumerate(both.first.items)}

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator.errors import CampaignError
-from orchestrator.models.base import Category, Floats
+from orchestrator.models.base import Floats, Key
 from orchestrator.models.callpaths import names
 from orchestrator.models.data import Group, groups
 from orchestrator.models.noise import Located, locate
 from orchestrator.types import Measurements
 
-Key = tuple[str, str, Category]
 """Call path, metric, category."""
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from orchestrator.models.base import Key
 from orchestrator.models.comparison.compared import Compared, compared
-from orchestrator.models.comparison.pairs import Aligned, Key
+from orchestrator.models.comparison.pairs import Aligned
 from orchestrator.models.effort import (
     BLOCKS,
     EFFORT,

@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Model, Modeler, one_of, smape_of
+from orchestrator.models.base import Floats, Key, Model, Modeler, one_of, smape_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.regression.choice import Choice, Family, Memory, in_order
@@ -20,7 +20,7 @@ from orchestrator.models.regression.learner import Learner, streams
 from orchestrator.models.regression.model import Combination, Continuation, Extrapolation, RegressionModel
 from orchestrator.models.regression.samples import Samples, Series, arranged
 from orchestrator.models.regression.trend import fit_trend
-from orchestrator.models.zero import Label, ZeroModel
+from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurements
 
 # Samples below which nothing can be compared, and the standard deviation of the error that is then assumed.
@@ -47,7 +47,7 @@ def modeler_of(family: Family, *, aggregate: str = "auto", seed: int = 0) -> Mod
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         series, zeros = arranged(measurements, aggregate)
-        models: dict[Label, Model] = {label: ZeroModel.of(label) for label in zeros}
+        models: dict[Key, Model] = {key: ZeroModel.of(key) for key in zeros}
         with one_thread():
             for item in series:
                 models[item.callpath, item.metric, ()] = fit(item, family, memory, seed)

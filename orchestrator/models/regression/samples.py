@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Integers
+from orchestrator.models.base import Floats, Integers, Key
 from orchestrator.models.noise import locate
 from orchestrator.models.regression import alignment
 from orchestrator.models.symbolic import LARGEST_LOG
 from orchestrator.models.unvaried import Unvaried
-from orchestrator.models.zero import Label
 from orchestrator.types import Measurement, Measurements, Point, format_value
 
 _WHOLE = 1e-9  # by which logarithms of whole numbers are rounded
@@ -163,7 +162,7 @@ class Series:
     unvaried: Unvaried
 
 
-def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[Series], list[Label]]:
+def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[Series], list[Key]]:
     """Arrange measurements for learners.
 
     Parameters

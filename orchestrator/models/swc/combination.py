@@ -12,14 +12,14 @@ from typing import Self
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Model, smape_of
+from orchestrator.models.base import Category, Floats, Key, Model, key_of, smape_of
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.swc.columns import Column, evaluate, names
 from orchestrator.models.swc.posterior import joined, member
 from orchestrator.models.swc.regression import Fit, fit
 from orchestrator.models.swc.skeleton import Skeleton
-from orchestrator.models.swc.times import Key, TimedPoints
+from orchestrator.models.swc.times import TimedPoints
 from orchestrator.models.symbolic import growth, power_text
 from orchestrator.types import format_value
 
@@ -54,7 +54,7 @@ def with_prior(
         Probabilities of the prior's form before looking at times. None where the prior is the only
         hypothesis.
     """
-    if not isinstance(model, PmnfModel) or (model.callpath, model.metric, model.category) not in located:
+    if not isinstance(model, PmnfModel) or key_of(model) not in located:
         return (model,) * len(trusts)
     prior = priors.get(model.callpath, {})
     skeleton = prior.get(model.category, prior.get(()))
@@ -63,7 +63,7 @@ def with_prior(
     if not skeleton.columns:
         return (replace(model, notes=(*model.notes, *skeleton.notes)),) * len(trusts)
     relevant = frozenset({*model.parameters, *names(skeleton.columns)})
-    timed = located[model.callpath, model.metric, model.category].only(relevant)
+    timed = located[key_of(model)].only(relevant)
     design = evaluate(skeleton.columns, timed.parameters, timed.x)
     if not np.all(np.isfinite(design)):
         return (replace(model, notes=(*model.notes, *skeleton.notes, _UNDEFINED)),) * len(trusts)

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models import data
-from orchestrator.models.base import Category, Floats, Integers, is_of
+from orchestrator.models.base import Floats, Integers, Key, is_of
 from orchestrator.models.noise import Located, locate
 from orchestrator.models.pmnf.trends import remarks
 from orchestrator.types import Measurements, Point
 
-Key = tuple[str, str, Category]
 """Call path, metric and category of a series of times."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Model, Prediction, holds_at
+from orchestrator.models.base import Category, Floats, Model, Prediction, holds_at, key_of
 from orchestrator.models.callpaths import callers, parts
 from orchestrator.models.mpi_costs import operation
 from orchestrator.models.symbolic import falls, growth, power_text, significant, terms_of
@@ -117,7 +117,7 @@ def call_paths(
         [(model, asked_at(model, asked[model.category])) for model in subject.models], kept, subject.metric
     )
     models, answers = tuple(model for model, _ in found), [item for _, item in found]
-    numbers = {(model.callpath, model.metric, model.category): k for k, model in enumerate(models)}
+    numbers = {key_of(model): k for k, model in enumerate(models)}
     points = kept.points()
     predictions = tuple(item.over(points) for item in answers)
     documents = tuple(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Model, holds_at
+from orchestrator.models.base import Model, holds_at, key_of
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.symbolic import terms_of
 from orchestrator.report.page.callpaths import CallPaths, curves, described_growth
@@ -31,12 +31,12 @@ def document(subject: Subject, paths: CallPaths) -> dict[str, Any] | None:
 
     Those that changed come first, largest first; those that nothing is said about are left out.
     """
-    without = {_key(model): model for model in subject.unaided}
+    without = {key_of(model): model for model in subject.unaided}
     there = paths.grid.default
     rows = [
-        _row(k, without[_key(model)], model, there, paths)
+        _row(k, without[key_of(model)], model, there, paths)
         for k, model in enumerate(paths.models)
-        if _key(model) in without
+        if key_of(model) in without
     ]
     shown = [row for row in rows if row["text"] != _SAME_TEXT or any(map(_is_reason, row["why"]))][:_MOST]
     shown.sort(key=lambda row: bool(row["text"] == _SAME_TEXT))
@@ -46,10 +46,6 @@ def document(subject: Subject, paths: CallPaths) -> dict[str, Any] | None:
 def _is_reason(note: str) -> bool:
     """Return whether a note says more than that there was no prior for a call path."""
     return not note.startswith(_WITHOUT)
-
-
-def _key(model: Model) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    return model.callpath, model.metric, model.category
 
 
 def _row(k: int, without: Model, aided: Model, there: Point, paths: CallPaths) -> dict[str, Any]:

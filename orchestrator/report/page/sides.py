@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Category, Model, is_of
+from orchestrator.models.base import Key, Model, is_of, key_of
 from orchestrator.models.comparison.pairs import Aligned
 from orchestrator.report.page import runs
 from orchestrator.report.page.callpaths import Line, curves, lines_through
@@ -21,7 +21,6 @@ from orchestrator.types import Point
 _MOST_ROWS, _MOST_MEASURED = 150, 300_000  # rows with figures, and measured values of all of them
 
 Row = Mapping[str, Any]
-Key = tuple[str, str, Category]
 
 
 def sides(
@@ -46,7 +45,7 @@ def sides(
     grid = grid_of(subject)
     lines = lines_through(subject, grid)
     measured = [runs.of_measurements(side) for side in (both.first, both.second)]
-    fitted = [{(m.callpath, m.metric, m.category): m for m in side} for side in models]
+    fitted = [{key_of(model): model for model in side} for side in models]
     most = min(_MOST_ROWS, _MOST_MEASURED // max(sum(len(side.points) for side in measured), 1))
     return {
         "parameters": [axis.document() for axis in grid.axes],
