@@ -70,6 +70,16 @@ def add_seed(add: Callable[..., object], kind: Callable[[str], int] | None = Non
     )
 
 
+def add_workers(add: Callable[..., object]) -> None:
+    """Add ``--workers``."""
+    add("--workers", type=whole(1), metavar="N", help="processes (default: all cores)")
+
+
+def add_figures(add: Callable[..., object]) -> None:
+    """Add ``--figures``."""
+    add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
+
+
 def whole(least: int) -> Callable[[str], int]:
     """Return the type of an argument that is a whole number from ``least``."""
 

@@ -161,8 +161,8 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
     else:
         add("--batch-size", type=positive, metavar="N", help="points per round (default 1)")
     common.add_seed(add)
-    add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
-    add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
+    common.add_workers(add)
+    common.add_figures(add)
     common.add_json(parser)
     parser.set_defaults(labels=labels)
 

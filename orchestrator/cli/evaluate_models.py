@@ -96,7 +96,7 @@ def _add_execution(add: Callable[..., object]) -> None:
         default=_HOUR,
         help="a fit that takes longer is given up (default 1 h)",
     )
-    add("--workers", metavar="N", type=common.whole(1), help="processes (default: all cores)")
+    common.add_workers(add)
     add("--executor", choices=("local", "slurm"), default="local", help="where to fit (default local)")
     add("--partition", metavar="NAME", help="of Slurm jobs, one per fit")
     add(
@@ -114,7 +114,7 @@ def _add_execution(add: Callable[..., object]) -> None:
         default=_JOBS,
         help=f"of Slurm jobs, on a file system that all nodes see (default {_JOBS})",
     )
-    add("--figures", metavar="DIR", type=Path, help="write figures as PNG")
+    common.add_figures(add)
 
 
 def run(arguments: argparse.Namespace, advance: Advance) -> int:

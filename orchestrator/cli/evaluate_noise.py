@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of each noise (default 5; the paper has 100)",
     )
     common.add_seed(add)
-    add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
-    add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
+    common.add_workers(add)
+    common.add_figures(add)
     common.add_json(parser)
 
 

@@ -95,8 +95,8 @@ def _add_comparison(add: Callable[..., object]) -> None:
         "edges of problems, as in the paper; repeatable (default: the median size)",
     )
     common.add_seed(add)
-    add("--workers", type=common.whole(1), metavar="N", help="processes (default: all cores)")
-    add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
+    common.add_workers(add)
+    common.add_figures(add)
 
 
 def run(arguments: argparse.Namespace, advance: Advance) -> int:

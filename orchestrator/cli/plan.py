@@ -30,7 +30,7 @@ from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.policy import packing
 from orchestrator.report import rehearsal_text, status_text
 from orchestrator.resources import core_hours
-from orchestrator.types import Run, format_value
+from orchestrator.types import Run
 from orchestrator.units import count, format_duration, hours_in, plain
 
 _EFFORT = " (effort)"
@@ -295,8 +295,7 @@ def show_points(points: list[dict[str, Any]]) -> None:
     for column in ("point", "resources", "cores"):
         table.add_column(column, overflow="fold")
     for item in points:
-        point = ", ".join(f"{name}={format_value(value)}" for name, value in item["point"].items())
-        table.add_row(Text(point), Text(shapes.described(item)), str(item["cores"]))
+        table.add_row(Text(status_text.configuration(item)), Text(shapes.described(item)), str(item["cores"]))
     status_text.console(highlight=False).print(table)
 
 
