@@ -71,14 +71,18 @@ class Subject:
         return {(item.callpath, item.metric): item for item in self.known.items}
 
     @cached_property
+    def callpaths(self) -> tuple[str, ...]:
+        """The measured call paths of the metric."""
+        return tuple(item.callpath for item in self.known.items if item.metric == self.metric)
+
+    @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
         """The measured call paths right below every call path of the metric that has some.
 
         Those of the whole program are the outermost ones, if no call path has its name before its own.
         """
-        paths = [item.callpath for item in self.known.items if item.metric == self.metric]
-        there, found, outermost = set(paths), dict[str, list[str]](), []
-        for path in paths:
+        there, found, outermost = set(self.callpaths), dict[str, list[str]](), []
+        for path in self.callpaths:
             above = next((caller for caller in callers(path)[1:] if caller in there), None)
             if above is not None:
                 found.setdefault(above, []).append(path)
@@ -100,9 +104,8 @@ class Subject:
             return not self.is_exclusive
         if all(self._holds(parent, names) for parent, names in self.children.items()):
             return True
-        paths = [item.callpath for item in self.known.items if item.metric == self.metric]
         durations = [item for item in self.known.items if item.metric == ELAPSED]
-        return not all(self._are_within(item, paths) for item in durations)
+        return not all(self._are_within(item, self.callpaths) for item in durations)
 
     def _holds(self, parent: str, children: Sequence[str]) -> bool:
         """Return whether a call path took at least as long as its children, at every point that has all."""
@@ -123,11 +126,10 @@ class Subject:
     @cached_property
     def whole(self) -> tuple[str, ...]:
         """The call paths whose values of the metric add up to those of a run."""
-        paths = [item.callpath for item in self.known.items if item.metric == self.metric]
         if not self.includes:
-            return tuple(paths)
+            return self.callpaths
         inner = {child for names in self.children.values() for child in names}
-        return tuple(path for path in paths if path not in inner)
+        return tuple(path for path in self.callpaths if path not in inner)
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
