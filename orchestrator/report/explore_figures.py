@@ -12,7 +12,7 @@ from scipy.cluster import hierarchy
 
 from orchestrator.report.explore import Exploration, Ranked
 from orchestrator.report.explore_samples import Column
-from orchestrator.report.figures import label_logarithmic, literal
+from orchestrator.report.figures import label_logarithmic, literal, with_seconds
 
 _ACROSS = 4  # panels
 _WIDTH, _HEIGHT = 2.6, 2.3  # inches of a panel
@@ -70,8 +70,7 @@ def associations(response: Column, ranks: Sequence[Ranked]) -> Figure:
         label_logarithmic(places[0].yaxis)
     else:
         places[0].set_ylim(bottom=min(0.0, places[0].get_ylim()[0]))
-    unit = f"{response.metric} [s]" if response.metric in ("time", "elapsed") else response.metric
-    figure.supylabel(literal(unit), fontsize="small")
+    figure.supylabel(literal(with_seconds(response.metric)), fontsize="small")
     return figure
 
 

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from orchestrator.models.base import Category, Model, holds_at
+from orchestrator.models.base import Category, Model, holds_at, unit_of
 from orchestrator.types import Measurement, Point, Value
 
 _CURVE = 60  # points of a curve
@@ -68,7 +68,7 @@ def draw(
         values={point: values for point, values in measured.values.items() if holds_at(model, point)},
     )
     _draw_along(axes, name, model, measured, at)
-    axes.set_ylabel(literal(_unit(measured)))
+    axes.set_ylabel(literal(with_seconds(measured.metric)))
     axes.set_title(literal(wrapped(f"{measured.callpath}: {model.expression}")), fontsize="small")
     return axes
 
@@ -78,8 +78,9 @@ def wrapped(text: str) -> str:
     return "\n".join(textwrap.wrap(text, _ROOM, break_on_hyphens=False)) or text
 
 
-def _unit(measured: Measurement) -> str:
-    return f"{measured.metric} [s]" if measured.metric in ("time", "elapsed") else measured.metric
+def with_seconds(metric: str) -> str:
+    """Return what an axis of a metric says: ``time [s]``."""
+    return f"{metric} [s]" if unit_of(metric) == "s" else metric
 
 
 def _draw_along(place: Axes, name: str, model: Model, measured: Measurement, at: Point | None) -> None:
