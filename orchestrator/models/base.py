@@ -124,7 +124,7 @@ def document(model: Model) -> dict[str, Any]:
         "expression": model.expression,
         "normal_form": model.normal_form if isinstance(model, Symbolic) else model.expression,
         "terms": terms_of(model),
-        "smape": model.smape if math.isfinite(model.smape) else None,
+        "smape": finite(model.smape),
         "notes": list(model.notes),
     }
 
@@ -161,6 +161,11 @@ def coordinates(points: Sequence[Point], parameters: Sequence[str]) -> Floats:
     """Return the values of numeric parameters at points, shape (points, parameters)."""
     x = np.array([[point.number(name) for name in parameters] for point in points], dtype=float)
     return x.reshape(len(points), len(parameters))
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON has it: None where it is not finite."""
+    return float(value) if math.isfinite(value) else None
 
 
 def key_of(model: Model) -> Key:

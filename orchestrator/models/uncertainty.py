@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, finite
 from orchestrator.types import Point
 
 RELEVANT_SHARE = 0.01  # Ritter et al., section V: a kernel is relevant above one percent of the time
@@ -67,9 +67,9 @@ def at(models: Sequence[Model], point: Point) -> Uncertainty:
     noise = np.array([model.noise for model in chosen])
     total = values.sum()
     return Uncertainty(
-        _finite(float(spans.sum() / total)),
-        _finite(float((spans / values).max())),
-        _finite(float(_CENTRAL * (values * noise).sum() / total)),
+        finite(float(spans.sum() / total)),
+        finite(float((spans / values).max())),
+        finite(float(_CENTRAL * (values * noise).sum() / total)),
     )
 
 
@@ -95,16 +95,12 @@ def over(models: Sequence[Model], points: Sequence[Point]) -> Uncertainty:
         widest = np.where(counts, spans / values, 0.0).max(axis=0)
     unknown = total == 0
     return Uncertainty(
-        _finite(float(np.median(np.where(unknown, np.inf, width)))),
-        _finite(float(np.median(np.where(unknown, np.inf, widest)))),
-        _finite(float(np.median(np.where(unknown, np.inf, _CENTRAL * noise)))),
+        finite(float(np.median(np.where(unknown, np.inf, width)))),
+        finite(float(np.median(np.where(unknown, np.inf, widest)))),
+        finite(float(np.median(np.where(unknown, np.inf, _CENTRAL * noise)))),
     )
 
 
 def _of_times(models: Sequence[Model]) -> tuple[Model, ...]:
     """Return the models of times; without any, all."""
     return tuple(model for model in models if model.metric == "time") or tuple(models)
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

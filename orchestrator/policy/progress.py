@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.models import uncertainty
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, finite
 from orchestrator.types import Point
 
 # Factors by which SMAPE falls, and intervals narrow or widen, when that is not chance: on a noisy machine a
@@ -81,7 +81,7 @@ def assess(models: Sequence[Model], point: Point | None, targets: Sequence[Point
     chosen = uncertainty.relevant_models(models, point)
     if not chosen:
         return Quality()
-    smape = _finite(float(np.mean([model.smape for model in chosen])))
+    smape = finite(float(np.mean([model.smape for model in chosen])))
     found = uncertainty.over(models, targets) if point is None else uncertainty.at(models, point)
     number = len(targets) if point is None else 0
     return Quality(smape, found.width, found.widest, noise=found.noise, targets=number)
@@ -95,7 +95,3 @@ def enough(noise: float | None) -> float:
     10 %, because the mean of many runs can be known better than one noisy run.
     """
     return _SURE if noise is None else min(max(noise / 2, _SURE), _TOLERATED)
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

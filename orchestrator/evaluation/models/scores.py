@@ -5,12 +5,11 @@ many measured values intervals hold.
 
 from __future__ import annotations
 
-import math
 from typing import TypedDict
 
 import numpy as np
 
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, finite
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of ``log(predicted/measured)``: what a box plot shows."""
@@ -75,8 +74,3 @@ def coverage(low: Floats, high: Floats, measured: Floats) -> Coverage:
         coverage=float(np.mean((low <= measured) & (measured <= high))),
         width=finite(np.exp(known.mean())) if len(known) else None,
     )
-
-
-def finite(value: float) -> float | None:
-    """Return a value as JSON has it: None where it is no finite number."""
-    return float(value) if math.isfinite(value) else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Key, Model, Modeler, one_of, smape_of
+from orchestrator.models.base import Floats, Key, Model, Modeler, finite, one_of, smape_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.regression.choice import Choice, Family, Memory, in_order
@@ -167,6 +167,6 @@ def _outside(choice: Choice, samples: Samples, rng: np.random.Generator) -> dict
 
 def _reasons(choice: Choice) -> tuple[dict[str, Any], ...]:
     return tuple(
-        {"name": learner.name, "mlogq": float(error) if np.isfinite(error) else None, "weight": float(weight)}
+        {"name": learner.name, "mlogq": finite(error), "weight": float(weight)}
         for learner, error, weight in zip(choice.learners, choice.errors, choice.weights, strict=True)
     )
