@@ -44,9 +44,9 @@ _AS_TEXT = "column names must be text: frame.columns = frame.columns.map(str)"
 
 def to_measurements(
     frame: pd.DataFrame,
-    parameters: Names | None = None,
-    response: Names | None = None,
-    callpath: str | None = None,
+    parameters: Names | None,
+    response: Names | None,
+    callpath: str | None,
 ) -> Measurements:
     """Return the measurements of a table.
 

@@ -41,9 +41,9 @@ class Derivation:
         Names that could have been derived, but follow from nothing, with the reason.
     """
 
-    derived: tuple[Derived, ...] = ()
-    used: frozenset[int] = frozenset()
-    missing: Mapping[str, str] = field(default_factory=dict)
+    derived: tuple[Derived, ...]
+    used: frozenset[int]
+    missing: Mapping[str, str]
 
     @property
     def names(self) -> tuple[str, ...]:

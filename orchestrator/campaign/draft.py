@@ -91,12 +91,12 @@ class Command:
     program: str
     arguments: tuple[str, ...]
     parameters: tuple[str, ...]
-    ranks: str = "1"
+    ranks: str
     copied: tuple[str, ...] = ()
     within: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def parse_command(text: str, given: Iterable[str] = ()) -> Command:
+def parse_command(text: str, given: Iterable[str]) -> Command:
     """Read ``./prog -n {n}`` or ``mpirun -np {p} ./prog -n {n}``.
 
     Parameters

@@ -65,7 +65,7 @@ def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True, save
     return loads(text, str(path), path.absolute().parent, overrides, starts=starts, saved=saved)
 
 
-def peek(path: Path, overrides: Sequence[str] = ()) -> Mapping[str, Any]:
+def peek(path: Path, overrides: Sequence[str]) -> Mapping[str, Any]:
     """Return what a campaign file says, with the overrides and before any check; what is wrong stays so."""
     try:
         tree = parse(path.read_text(encoding="utf-8"), str(path))

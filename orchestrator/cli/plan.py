@@ -171,9 +171,7 @@ def _name(item: dict[str, Any]) -> str:
     return str(point) if kind == "time" else f"{point}{_EFFORT}"
 
 
-def show_batch(
-    chosen: Campaign, document: dict[str, Any], validated: Mapping[str, int] | None = None
-) -> None:
+def show_batch(chosen: Campaign, document: dict[str, Any], validated: Mapping[str, int] | None) -> None:
     """Print the search space and the first batch with its cost for a human.
 
     ``validated``: what the run at the evaluation point occupies, if one is to be made.

@@ -51,7 +51,7 @@ def drive(
     chosen: Campaign,
     directory: Path,
     as_json: bool,
-    cancel: bool = False,
+    cancel: bool,
     again: bool = False,
     cluster: str = "",
 ) -> int:

@@ -147,7 +147,7 @@ class Earlier:
             )
 
 
-def earlier(directory: Path, callpaths: int | None = None) -> Earlier:
+def earlier(directory: Path, callpaths: int | None) -> Earlier:
     """Read an earlier campaign and fit its models, or those of the ``callpaths`` that take longest.
 
     Raises

@@ -55,7 +55,7 @@ class Plan:
     folders: tuple[Path, ...]
     attempts: int
     untouched: tuple[Path, ...]
-    unreadable: tuple[Path, ...] = ()
+    unreadable: tuple[Path, ...]
 
     @property
     def size(self) -> int:

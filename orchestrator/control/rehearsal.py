@@ -93,7 +93,7 @@ class Rehearsal:
     campaign: Campaign
     source: str
     truth: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 def prepare(path: Path, overrides: Sequence[str] = (), options: Options | None = None) -> Rehearsal:

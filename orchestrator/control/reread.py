@@ -47,10 +47,10 @@ class Reread:
     recovered: int
     changes: tuple[str, ...]
     unreadable: Mapping[str, str]
-    refused: bool = False
+    refused: bool
 
 
-def rules(directory: Path, file: Path | None = None, overrides: Sequence[str] = ()) -> Campaign:
+def rules(directory: Path, file: Path | None, overrides: Sequence[str]) -> Campaign:
     """Return the campaign of a directory with what another campaign file says of how outputs are read.
 
     Raises

@@ -53,11 +53,11 @@ class Question:
     budget: float
     modeler: Modeler
     values: Mapping[str, Sequence[Value]]
-    constraints: Sequence[str] = ()
+    constraints: Sequence[str]
     campaign: Campaign | None = None
-    strategy: str = "information"
-    batch_size: int = 4
-    seed: int = 0
+    strategy: str
+    batch_size: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Answer:
     """
 
     suggestions: tuple[Suggestion, ...]
-    cheapest: Candidate | None = None
+    cheapest: Candidate | None
 
 
 def suggest(known: Measurements, question: Question) -> Answer:

@@ -46,7 +46,7 @@ def examine(
     load: Callable[[], Campaign] | None,
     directory: Path | None,
     probe: Probe,
-    interrupted: Callable[[], bool] | None = None,
+    interrupted: Callable[[], bool] | None,
 ) -> Iterator[Group]:
     """Yield the results group by group, as they come.
 

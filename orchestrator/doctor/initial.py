@@ -50,15 +50,15 @@ class Wanted:
     ``evaluation_point``: coordinates that are to be others.
     """
 
-    application: str = ""
-    command: str = ""
-    executable: str = ""
-    name: str = ""
-    executor: str = ""
+    application: str
+    command: str
+    executable: str
+    name: str
+    executor: str
     values: Mapping[str, tuple[Value, ...]]
     evaluation_point: Mapping[str, Value]
     directory: Path
-    tries: bool = True
+    tries: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,7 +121,7 @@ def calls_mpi(executable: str) -> bool:
     return content.startswith(b"\x7fELF") and b"MPI_Init" in content
 
 
-def named(name: str, executable: str, mpi: str | None = None) -> Launcher:
+def named(name: str, executable: str, mpi: str | None) -> Launcher:
     """Return the launcher that one of the `KNOWN` words means; it need not be on this machine."""
     path = shutil.which(name) or name
     if name == "srun":

@@ -38,7 +38,7 @@ class Pace:
     final: float | None = None
     exponent: float | None = None
     no_trend: str = ""
-    seconds: float | None = None
+    seconds: float | None
 
 
 def pace(marks: Sequence[RoundMark], spent: float, budget: float) -> Pace:

@@ -83,7 +83,7 @@ def profile(path: Path, inclusive: bool = False) -> list[Sample]:
     return samples(read_cali(path), str(path), inclusive)
 
 
-def samples(contents: Contents, source: str, inclusive: bool = False) -> list[Sample]:
+def samples(contents: Contents, source: str, inclusive: bool) -> list[Sample]:
     """Return samples of every metric at every call path.
 
     A call path joins the names of its nested regions by ``->``, MPI operations included. `TIME` is in

@@ -37,8 +37,8 @@ class Choice:
         Names of all columns, for a table without a header line or with a wrong one.
     """
 
-    parameters: Sequence[str] | None = None
-    responses: Sequence[str] = ()
+    parameters: Sequence[str] | None
+    responses: Sequence[str]
     names: Sequence[str] | None = None
 
     @property
@@ -140,7 +140,7 @@ def _numbers_rows(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def layout(
-    names: Sequence[str], where: str, choice: Choice, stamps: Collection[str] = ()
+    names: Sequence[str], where: str, choice: Choice, stamps: Collection[str]
 ) -> tuple[Layout, list[str]]:
     """Return where parameters and values are in rows with these names, and notes on what was assumed.
 

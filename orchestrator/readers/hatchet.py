@@ -107,7 +107,7 @@ def tau(directory: Path, application: Application, inclusive: bool = False) -> l
     return samples(frame, {TIME: _MICROSECONDS}, str(folder), inclusive)
 
 
-def samples(frame: Any, scales: Mapping[str, float], source: str, inclusive: bool = False) -> list[Sample]:
+def samples(frame: Any, scales: Mapping[str, float], source: str, inclusive: bool) -> list[Sample]:
     """Return samples of every metric at every call path of functions.
 
     Loops and statements belong to their function; functions of one name below one caller are one call path.

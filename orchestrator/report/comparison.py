@@ -58,7 +58,7 @@ class Question:
         What A and B are called.
     """
 
-    points: Sequence[Point] = ()
+    points: Sequence[Point]
     metrics: Sequence[str] | None = None
     conditions: Sequence[Condition] = ()
     theories: Mapping[str, Sequence[Term]] = field(default_factory=dict)

@@ -60,7 +60,7 @@ class Samples:
     points: int
     parameters: tuple[Column, ...]
     responses: tuple[Column, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 def samples(known: Measurements, most: int) -> Samples:

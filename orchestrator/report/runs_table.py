@@ -79,10 +79,10 @@ def _row(run: Run, item: RunState, flight: InFlight | None) -> dict[str, Any]:
 def chosen(
     table: Sequence[dict[str, Any]],
     *,
-    states: Sequence[str] = (),
-    kind: str | None = None,
-    where: str | None = None,
-    node: str | None = None,
+    states: Sequence[str],
+    kind: str | None,
+    where: str | None,
+    node: str | None,
 ) -> list[dict[str, Any]]:
     """Return the rows that fulfil every condition.
 

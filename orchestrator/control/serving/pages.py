@@ -99,7 +99,7 @@ def files(attempt: Attempt, sizes: Mapping[str, int]) -> str:
     return _plain(title, f"{back}<h1>{title}</h1>{found}")
 
 
-def waiting(error: str = "") -> str:
+def waiting(error: str) -> str:
     """Return what stands in the place of a report that is not there yet."""
     again = '<meta http-equiv="refresh" content="3">' if not error else ""
     said = (

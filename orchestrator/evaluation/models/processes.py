@@ -26,7 +26,7 @@ class _Worker:
     connection: Connection
 
 
-def rows(tasks: Sequence[Task], workers: int | None = None, limit: float | None = None) -> Generator[Row]:
+def rows(tasks: Sequence[Task], workers: int | None, limit: float | None = None) -> Generator[Row]:
     """Yield rows as fits end.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import submitit
@@ -38,7 +38,7 @@ class Jobs:
     folder: Path
     limit: float = 3600.0
     at_once: int = 256
-    sbatch: dict[str, str] = field(default_factory=dict)
+    sbatch: dict[str, str]
 
 
 def rows(tasks: Sequence[Task], jobs: Jobs) -> Generator[Row]:

@@ -87,7 +87,7 @@ def run(
     chosen: Sequence[Setting],
     *,
     seed: int = 0,
-    workers: int | None = None,
+    workers: int | None,
     advance: Advance | None = None,
 ) -> list[Errors]:
     """Fit the models of every setting and return their errors; the priors are the same for all.

@@ -142,7 +142,7 @@ _Task = tuple[Protocol, int, float, int, Function | None]
 
 
 def paper_outcomes(
-    protocol: Protocol, *, workers: int | None = None, advance: Advance | None = None
+    protocol: Protocol, *, workers: int | None, advance: Advance | None = None
 ) -> dict[Cell, list[Outcome]]:
     """Return the outcomes of every cell.
 

@@ -111,14 +111,14 @@ def tasks(cases: Sequence[Case], names: Sequence[str], seed: int) -> list[Task]:
     return [(case, name, seed) for case in cases for name in names if case.scaling in known[name].scalings]
 
 
-def rows(todo: Sequence[Task], workers: int | None = None, advance: Advance | None = None) -> list[Row]:
+def rows(todo: Sequence[Task], workers: int | None, advance: Advance | None = None) -> list[Row]:
     """Return a row per task, in their order."""
     found = dict(run(todo, workers, advance))
     return [found[task] for task in todo]
 
 
 def run(
-    todo: Sequence[Task], workers: int | None = None, advance: Advance | None = None
+    todo: Sequence[Task], workers: int | None, advance: Advance | None = None
 ) -> Iterator[tuple[Task, Row]]:
     """Yield tasks with their rows as soon as they are known; ``advance`` counts fits.
 

@@ -25,7 +25,7 @@ def replay_outcomes(
     repetitions: int | None = None,
     together: bool = False,
     inside: bool = False,
-    workers: int | None = None,
+    workers: int | None,
     advance: Advance | None = None,
 ) -> list[Outcome]:
     """Let every contender choose among measured runs, and compare its models with the run held out.

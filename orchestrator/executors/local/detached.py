@@ -18,7 +18,7 @@ _WITHOUT_PIDFD = 0.01  # seconds between looks on kernels before 5.3
 _LONGEST_SLEEP = 3600.0  # seconds; poll(2) counts milliseconds in an int
 
 
-def start(directory: Path, cpus: Collection[int] = ()) -> int | None:
+def start(directory: Path, cpus: Collection[int]) -> int | None:
     """Start the process of an attempt in a session of its own: no signal to the terminal reaches it.
 
     The process binds itself, and so all that it starts, to ``cpus``, if there are any.

@@ -202,7 +202,7 @@ def alternating(
     penalties: Sequence[Floats],
     table: Floats,
     *,
-    sweeps: int = MOST_SWEEPS,
+    sweeps: int,
     tolerance: float = 1e-4,
 ) -> Floats:
     """Return the table after sweeps over all modes, until a sweep changes the values hardly.

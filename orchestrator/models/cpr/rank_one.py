@@ -12,7 +12,7 @@ from orchestrator.models.cpr.als import completed, row_begins
 from orchestrator.models.cpr.fitting import cell_means
 from orchestrator.models.cpr.modes import Mode, cell_modes
 from orchestrator.models.cpr.positive import positive_factors
-from orchestrator.models.cpr.splines import Spline, last_half
+from orchestrator.models.cpr.splines import Spline
 from orchestrator.models.regression.samples import Samples
 
 
@@ -75,7 +75,7 @@ class PositiveTensor:
 
 
 def positive_tensor(
-    samples: Samples, rank: int, cells: int, rng: np.random.Generator, spline: Spline = last_half
+    samples: Samples, rank: int, cells: int, rng: np.random.Generator, spline: Spline
 ) -> PositiveTensor:
     """Fit positive factors to the means of cells, and their continuation.
 

@@ -39,10 +39,10 @@ class Columns:
 
     axes: tuple[Axis, ...]
     whole: tuple[bool, ...]
-    trend: Trend | None = None
-    products: bool = False
-    values: bool = False
-    alignment: bool = False
+    trend: Trend | None
+    products: bool
+    values: bool
+    alignment: bool
 
     def at(self, x: Floats) -> Floats:
         """Return the columns at coordinates (n, axes), shape (n, columns)."""

@@ -27,7 +27,7 @@ def random_forest(*, trees: int = 64, depth: int | None = None, leaf: int = 1, *
     return _forest("RandomForestRegressor", "forest trees", trees, depth, leaf, derived)
 
 
-def gradient_boosting(*, trees: int = 64, depth: int = 4, rate: float = 0.1, **derived: bool) -> Learner:
+def gradient_boosting(*, trees: int, depth: int = 4, rate: float = 0.1, **derived: bool) -> Learner:
     """Return boosted trees of small depth, each from half of the samples."""
     name = named(f"{trees} boosted trees, depth {depth}, rate {rate:g}", derived)
 
@@ -47,7 +47,7 @@ def gradient_boosting(*, trees: int = 64, depth: int = 4, rate: float = 0.1, **d
 
 def histogram_boosting(
     *,
-    trees: int = 300,
+    trees: int,
     leaves: int = 15,
     rate: float = 0.06,
     leaf: int = 5,

@@ -50,7 +50,7 @@ def folds(n: int, rng: np.random.Generator) -> tuple[Split, ...]:
     return tuple(Split(np.sort(np.setdiff1d(order, part)), np.sort(part)) for part in parts if len(part) < n)
 
 
-def ends(samples: Samples, least: int = LEAST_SAMPLES) -> tuple[End, ...]:
+def ends(samples: Samples, least: int) -> tuple[End, ...]:
     """Return a split per numeric axis that has enough values: its largest ones are left out.
 
     At least ``least`` samples are on either side.

@@ -35,7 +35,7 @@ _FITS = {
 }
 
 
-def learner(processes: Processes, factor: float, settings: Settings, overhead: str = NONE) -> Learner:
+def learner(processes: Processes, factor: float, settings: Settings, overhead: str) -> Learner:
     """Return the law with one kind of overhead.
 
     Parameters

@@ -42,10 +42,10 @@ class Settings:
         The paper's cut-offs c_f, and w_f of every size that is named.
     """
 
-    variant: str = "aggregate"
-    scaling: str = "strong"
+    variant: str
+    scaling: str
     exponents: Mapping[str, float]
-    most_processes: float = np.inf
+    most_processes: float
     largest: Mapping[str, float]
 
 

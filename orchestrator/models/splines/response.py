@@ -32,7 +32,7 @@ class Response:
     """
 
     kind: str
-    shift: float = 0.0
+    shift: float
     least: float = 0.0
 
     def of(self, y: Floats) -> Floats:

@@ -65,7 +65,7 @@ class Skeleton:
     """
 
     columns: tuple[Column, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     doubts: tuple[str, ...] = ()
 
 

@@ -65,7 +65,7 @@ class TimedPoints:
     parameters: tuple[str, ...]
     x: Floats
     times: Times
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
     def only(self, names: frozenset[str]) -> TimedPoints:
         """Return the same times with the coordinates of some parameters only."""

@@ -63,11 +63,11 @@ class Campaign:
     history: History
     status: Mapping[str, Any]
     text: str
-    files: str = ""
-    excluded: Iterable[tuple[Point, str]] = ()
-    space: Iterable[Point] = ()
-    cores: Cores = lambda point: None
-    alternatives: Sequence[Mapping[str, Any]] = ()
+    files: str
+    excluded: Iterable[tuple[Point, str]]
+    space: Iterable[Point]
+    cores: Cores
+    alternatives: Sequence[Mapping[str, Any]]
 
 
 def of_measurements(

@@ -48,7 +48,7 @@ class Axis:
     stops: tuple[Value, ...]
     measured: tuple[Value, ...]
     default: Value
-    counts_processes: bool = False
+    counts_processes: bool
 
     @property
     def is_logarithmic(self) -> bool:

@@ -30,7 +30,7 @@ def powers(text: str) -> str:
     return _POWER.sub(lambda found: f"×10{str(int(found[1])).translate(_RAISED)}", text)
 
 
-def interval(prediction: Mapping[str, Any], unit: str = "") -> str:
+def interval(prediction: Mapping[str, Any], unit: str) -> str:
     """Return a predicted value and its interval as text; a dash where the model says nothing."""
     if prediction["value"] is None:
         return "–"

@@ -32,7 +32,7 @@ class _Seen:
 
 
 def points(
-    history: History, excluded: Iterable[tuple[Point, str]] = (), space: Iterable[Point] = ()
+    history: History, excluded: Iterable[tuple[Point, str]], space: Iterable[Point]
 ) -> list[dict[str, Any]]:
     """Return every point that the campaign considered, and those that it never chose.
 

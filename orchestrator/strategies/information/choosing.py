@@ -62,7 +62,7 @@ class Found:
 
     pool: tuple[Candidate, ...]
     picks: tuple[Pick, ...]
-    furthest: int | None = None
+    furthest: int | None
 
 
 def rate(view: View, stakes: Stakes, points: Iterable[Point]) -> Iterator[Rated]:
