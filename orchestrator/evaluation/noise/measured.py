@@ -105,8 +105,8 @@ def application(
         times = {point: values for point, values in item.values.items() if point in train and values}
         found = {point: float(np.median(values)) for point, values in item.values.items() if point in test}
         found = {point: value for point, value in found.items() if value > 0}
+        timed.append(Measurement(item.callpath, item.metric, times))
         if item.callpath not in theories:
-            timed.append(Measurement(item.callpath, item.metric, times))
             continue
         if len(times) < _FEWEST or not found:
             raise CampaignError(
@@ -114,7 +114,6 @@ def application(
                 f"positive {metric}: at least {_FEWEST} and 1 are needed; choose others with --train-where "
                 "and --test-where"
             )
-        timed.append(Measurement(item.callpath, item.metric, times))
         expected[item.callpath] = found
     if missing := sorted(set(theories) - set(expected)):
         raise CampaignError(f"no {metric} of {', '.join(missing)}: choose another one with --metric")

@@ -243,29 +243,11 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
     """Classify an attempt that is submitted, not finished, and has no active job."""
     if not status.ended and status.accounting_error:
         return _unknown(evidence, status.accounting_error)
-    request, elapsed = evidence.request, status.elapsed
-    what, patience = "Slurm no longer knows its job", settings.submission_grace
-    if status.ended:
-        what, patience = f"Slurm: {status.ended[0].state}", settings.file_grace
-    elif status.accounting_active:
-        # Perhaps only squeue dropped it. An attempt that runs gives signs of life.
-        what = "squeue does not show its job, which accounting calls active"
-        patience += settings.file_grace + _MISSED * HEARTBEAT
-        begun = evidence.owner == OWNER or (evidence.shared is not None and evidence.shared.begun)
-        if status.never_started and not begun and not evidence.deleted:
-            elapsed = 0.0  # slurmctld was killed, and forgot a job that was waiting
-    elif evidence.shared is not None and evidence.shared.begun:
-        pass  # there was a job, which was charged
-    elif unconfirmed and evidence.owner is None:
-        # sbatch may still have been on its way when Slurm was asked.
-        waited = evidence.submitted
-        if waited is not None and waited < 0:  # the clock was set back since
-            waited = evidence.gone_for
-        if waited is None or waited < settings.submission_grace:
-            return _unknown(evidence, "Slurm does not know it (yet)")
-        return Observation(request.attempt, AttemptState.ABSENT)
-    elif evidence.owner != OWNER and evidence.never_charged and not evidence.deleted:
-        elapsed = 0.0
+    had_job = bool(status.ended) or status.accounting_active or _shared_has_begun(evidence)
+    if unconfirmed and evidence.owner is None and not had_job:
+        return _perhaps_on_its_way(evidence, settings)
+    request = evidence.request
+    elapsed = 0.0 if _took_nothing(evidence, status) else status.elapsed
     if evidence.astray and evidence.owner != OWNER and elapsed == 0:
         return Observation(
             request.attempt, AttemptState.ABSENT, evidence.job_id, elapsed=0.0, reason=MOVED, revoked=True
@@ -273,22 +255,59 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
     revoked = evidence.owner not in (None, OWNER)
     if revoked and not status.accounting_active:
         return lost(request, f"revoked before it began, by {evidence.owner}", elapsed, evidence.job_id)
+    said, patience = _said_of_it(status, settings)
     if evidence.gone_for < patience:
-        return _unknown(evidence, f"{what}; its files may still appear")
-    if evidence.deleted:
-        what = f"{what}; its directory {request.directory} was deleted"
-    elif evidence.astray and evidence.owner != OWNER:
-        what = f"{what}; {MOVED}"
-    elif evidence.owner == OWNER:
-        what = f"{what}; {evidence.record_error or 'it began, and did not finish'}"
-    else:
-        what = f"{what}; it never began"
+        return _unknown(evidence, f"{said}; its files may still appear")
     return replace(
-        lost(request, what, elapsed, evidence.job_id),
+        lost(request, f"{said}; {_left_behind(evidence)}", elapsed, evidence.job_id),
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
         cores=_cores(evidence, settings),
     )
+
+
+def _shared_has_begun(evidence: Evidence) -> bool:
+    """Return whether the attempt is one of several in a job, which began and was charged."""
+    return evidence.shared is not None and evidence.shared.begun
+
+
+def _perhaps_on_its_way(evidence: Evidence, settings: SlurmSettings) -> Observation:
+    """Classify an attempt without a sign of a job: sbatch may have been on its way when Slurm was asked."""
+    waited = evidence.submitted
+    if waited is not None and waited < 0:  # the clock was set back since
+        waited = evidence.gone_for
+    if waited is None or waited < settings.submission_grace:
+        return _unknown(evidence, "Slurm does not know it (yet)")
+    return Observation(evidence.request.attempt, AttemptState.ABSENT)
+
+
+def _took_nothing(evidence: Evidence, status: JobStatus) -> bool:
+    """Return whether the attempt certainly never began, although Slurm does not say that its job ended."""
+    began = evidence.owner == OWNER or _shared_has_begun(evidence)
+    if status.ended or began or evidence.deleted:
+        return False
+    # slurmctld was killed, and forgot a job that was waiting.
+    return status.never_started if status.accounting_active else evidence.never_charged
+
+
+def _said_of_it(status: JobStatus, settings: SlurmSettings) -> tuple[str, float]:
+    """Return what Slurm says of a job that is not active, and for how long files may still appear then."""
+    if status.ended:
+        return f"Slurm: {status.ended[0].state}", settings.file_grace
+    if status.accounting_active:
+        # Perhaps only squeue dropped it. An attempt that runs gives signs of life.
+        patience = settings.submission_grace + settings.file_grace + _MISSED * HEARTBEAT
+        return "squeue does not show its job, which accounting calls active", patience
+    return "Slurm no longer knows its job", settings.submission_grace
+
+
+def _left_behind(evidence: Evidence) -> str:
+    """Return what the directory of a lost attempt says."""
+    if evidence.deleted:
+        return f"its directory {evidence.request.directory} was deleted"
+    if evidence.owner == OWNER:
+        return evidence.record_error or "it began, and did not finish"
+    return MOVED if evidence.astray else "it never began"
 
 
 # --- attempts that share a job --------------------------------------------------------------------------
