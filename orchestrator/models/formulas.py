@@ -6,7 +6,7 @@ leaves unexplained is followed by curves around it, and where it explains too li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -90,39 +90,22 @@ def modeler(
         models = {(item.callpath, item.metric): item for item in found}
         # Of a parameter that varies in other categories only, curves know nothing.
         rows = [k for k, label in enumerate(group.labels) if models[label].parameters == group.parameters]
-        if len(rows) < len(models):
-            group, located = (
-                group.take(np.array(rows, dtype=np.intp)),
-                located.rows(np.array(rows, dtype=np.intp)),
-            )
         if not rows:
             return found
-        # An exact sum says all where it is checked. Elsewhere speak formulas and curves, as of other values.
-        own = [_without_sum(models[label]) for label in group.labels]
-        known = Known(
-            _first([item.posterior for item in own]), lambda row: NormalForms.of(own[row].posterior), own
-        )
-        more = {
-            (item.callpath, item.metric): item
-            for item in fit(group, located, typical, known, saturates=saturates)
-        }
-        curves = {
-            label: replace(item, remarks=_notes(models[label], item))
-            for label, item in more.items()
-            if not models[label].is_exact
-        }
-        tied = ties(group.points)
-        guessed = {label for label, guess in zip(group.labels, located.is_guess, strict=True) if guess}
-        alone = (
-            _doubted(form, group.points, tied, form.smape / 100 if label in guessed else 0.0)
-            for label, form in models.items()
-            if not form.is_exact
-        )
+        if len(rows) < len(models):
+            kept = np.array(rows, dtype=np.intp)
+            group, located = group.take(kept), located.rows(kept)
+        curves = _curves(group, located, models, typical, saturates)
         by_law = laws(group, models)
-        elsewhere = {**more, **by_law}
+        noted = (
+            replace(item, remarks=_notes(models[label], item))
+            for label, item in curves.items()
+            if not models[label].is_exact
+        )
+        elsewhere = {**curves, **by_law}
         sums = (form.beside(elsewhere.get((form.callpath, form.metric))) for form in found if form.is_exact)
         parts = (item for label, item in by_law.items() if not models[label].is_exact)
-        return [*alone, *curves.values(), *sums, *parts]
+        return [*_alone(group, located, models), *noted, *sums, *parts]
 
     def laws(group: data.Group, models: Mapping[Label, PmnfModel]) -> dict[Label, Model]:
         """Return models of call paths with exact values that no formula explains everywhere."""
@@ -148,6 +131,29 @@ def modeler(
         return map(weighed, groups, known, forms(groups, known))
 
     return of_groups(every, aggregate)
+
+
+def _curves(
+    group: data.Group, located: Located, forms: Mapping[Label, PmnfModel], sizes: Sizes, saturates: bool
+) -> dict[Label, CurveModel]:
+    """Return formulas and curves, weighed against each other, of every call path of a group.
+
+    An exact sum says all where it is checked. Elsewhere speak formulas and curves, as of other values.
+    """
+    own = [_without_sum(forms[label]) for label in group.labels]
+    first = _first([item.posterior for item in own])
+    known = Known(first, lambda row: NormalForms.of(own[row].posterior), own)
+    found = fit(group, located, sizes, known, saturates=saturates)
+    return {(item.callpath, item.metric): item for item in found}
+
+
+def _alone(group: data.Group, located: Located, forms: Mapping[Label, PmnfModel]) -> Iterator[PmnfModel]:
+    """Yield the formulas that are no exact sums, as they are where no curves speak beside them."""
+    tied = ties(group.points)
+    guessed = {label for label, guess in zip(group.labels, located.is_guess, strict=True) if guess}
+    for label, form in forms.items():
+        if not form.is_exact:
+            yield _doubted(form, group.points, tied, form.smape / 100 if label in guessed else 0.0)
 
 
 def _without_sum(form: PmnfModel) -> PmnfModel:
