@@ -35,7 +35,11 @@ _STARTING: tuple[KeyPath, ...] = (
 """Keys that say how a program is started."""
 
 
-def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True, saved: bool = False) -> Campaign:
+CAMPAIGN_FILE = "campaign.yaml"
+"""The campaign file of a campaign directory."""
+
+
+def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True) -> Campaign:
     """Read a campaign file.
 
     Parameters
@@ -47,15 +51,24 @@ def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True, save
     starts
         False where nothing will be started (reports, predictions): executable, data set and launch script
         need not be on this machine.
-    saved
-        Whether it is the file of a campaign directory, which an earlier version may have written: keys of
-        executors that it does not use are then ignored.
 
     Raises
     ------
     CampaignError
         With one line per mistake: file, line, key, value and the remedy.
     """
+    return _load(path, overrides, starts, saved=False)
+
+
+def of_directory(directory: Path, overrides: Sequence[str] = (), *, starts: bool = False) -> Campaign:
+    """Read the file of a campaign directory; parameters and errors as of `load`.
+
+    An earlier version may have written it: keys of executors that it does not use are ignored.
+    """
+    return _load(directory / CAMPAIGN_FILE, overrides, starts, saved=True)
+
+
+def _load(path: Path, overrides: Sequence[str], starts: bool, saved: bool) -> Campaign:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

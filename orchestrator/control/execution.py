@@ -167,7 +167,7 @@ def earlier(directory: Path, callpaths: int | None) -> Earlier:
 def _earlier(directory: Path, callpaths: int | None, changed: int, size: int) -> Earlier:
     """``changed`` and ``size`` distinguish the states of a directory, of which a campaign may be running."""
     state: State = replay(read(directory / FILE_NAME))
-    campaign = loader.load(directory / "campaign.yaml", starts=False, saved=True)
+    campaign = loader.of_directory(directory)
     known = measurements(state, campaign.parameters)
     if callpaths is not None:
         known = _longest(known, callpaths)

@@ -109,7 +109,7 @@ def _taken(campaign: Campaign, path: Path) -> dict[str, object]:
         what = "does not exist" if not path.exists() else "holds no campaign"
         raise CampaignError(f"{_KEY}: {path} {what}; name the directory of an earlier campaign")
     try:
-        other = loader.load(path / "campaign.yaml", starts=False, saved=True)
+        other = loader.of_directory(path)
         state = replay(read(path / JOURNAL))
     except (CampaignError, JournalError) as error:
         raise CampaignError(f"{_KEY}: {path} cannot be read: {error}") from error

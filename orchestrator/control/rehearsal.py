@@ -36,7 +36,6 @@ from orchestrator.units import count
 NOISE = 5.0  # percent: of a rehearsal that states none
 _SOURCES = ("truth", "dataset", "models")
 _NO_SOURCE: Mapping[str, Any] = MappingProxyType({"truth": {}, "dataset": None, "models": None})
-_CAMPAIGN_FILE = "campaign.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +206,7 @@ class _File:
         ``run`` uses. A rehearsal's directory has no measurements.
         """
         for directory in (self.path.absolute().parent, Path(draft.name).absolute()):
-            if not holds_campaign(directory) or not (directory / _CAMPAIGN_FILE).exists():
+            if not holds_campaign(directory) or not (directory / loader.CAMPAIGN_FILE).exists():
                 continue
             try:
                 found = earlier(directory, self.callpaths)

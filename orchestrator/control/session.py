@@ -61,7 +61,7 @@ from orchestrator.storage import write_atomically
 from orchestrator.types import Resources
 from orchestrator.units import count, format_cost, in_unit
 
-CAMPAIGN_FILE = "campaign.yaml"
+CAMPAIGN_FILE = loader.CAMPAIGN_FILE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,8 +253,7 @@ def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -
         If there is none.
     """
     require(directory)
-    found = loader.load(directory / CAMPAIGN_FILE, overrides, starts=starts, saved=True)
-    return priors.with_copy(found, directory)
+    return priors.with_copy(loader.of_directory(directory, overrides, starts=starts), directory)
 
 
 def require(directory: Path) -> None:

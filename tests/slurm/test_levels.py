@@ -90,7 +90,7 @@ def accounted(cluster: SlurmCluster, name: str = "") -> dict[str, tuple[int, int
 
 
 def test_every_point_ran_where_it_says(finished: Path) -> None:
-    campaign = loader.load(finished / "campaign.yaml", saved=True)
+    campaign = loader.of_directory(finished, starts=True)
     assert campaign.raw["parameters"]["nodes"] == {"from": 1, "to": 4, "factor": 2}
     points = list(campaign.space)
     assert len(points) == POINTS
@@ -108,7 +108,7 @@ def test_every_point_ran_where_it_says(finished: Path) -> None:
 def test_it_costs_what_slurm_charged_and_never_more_than_was_reserved(
     finished: Path, cluster: SlurmCluster
 ) -> None:
-    campaign = loader.load(finished / "campaign.yaml", saved=True)
+    campaign = loader.of_directory(finished, starts=True)
     entries: list[Any] = [entry.event for entry in read(finished / FILE_NAME)]
     intents = {event.attempt: event for event in entries if isinstance(event, AttemptIntended)}
     ended = [event for event in entries if isinstance(event, AttemptFinished)]
