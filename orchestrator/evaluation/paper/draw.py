@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.evaluation.artificial_noise import mixed
-from orchestrator.evaluation.strategies.bench import Bench, ListedSpace
+from orchestrator.evaluation.strategies.bench import Bench
 from orchestrator.evaluation.strategies.functions import Function
 from orchestrator.evaluation.strategies.synthetic import SERIES as PUBLISHED_SERIES
-from orchestrator.evaluation.strategies.synthetic import Series, grid
+from orchestrator.evaluation.strategies.synthetic import Series, bench_of, number_of_points
 from orchestrator.models import LOGARITHMIC, POLYNOMIAL
 from orchestrator.types import Parameter, format_value
 
 Floats = NDArray[np.float64]
 
-_CALLPATH = "main"
 # Least share of every term at both ends of the grid, and largest coefficient, as in the published generator.
 _LEAST_SHARE, _LARGEST = 0.01, 1000.0
 # The state from which the published evaluation draws the noise of every function.
@@ -117,21 +116,9 @@ def bench(
         For noise that is independent between runs and functions; None for the noise of the published
         evaluation, see `compounding`.
     """
-    points, beyond = grid(series)
-    shape = len(points), repetitions
+    shape = number_of_points(series), repetitions
     factors = compounding(percent, shape) if rng is None else mixed(percent, shape, rng)
-    times = {
-        point: tuple(float(time) for time in function(point) * row)
-        for point, row in zip(points, factors, strict=True)
-    }
-    return Bench(
-        space=ListedSpace(tuple(parameter for parameter, _ in series), points),
-        evaluation_point=beyond,
-        times={_CALLPATH: times},
-        seconds=times,
-        cores={point: point.number(series[0][0].name) for point in points},
-        truth={_CALLPATH: function(beyond)},
-    )
+    return bench_of(function, series, factors)
 
 
 def compounding(percent: float, shape: tuple[int, int]) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -18,6 +19,7 @@ from orchestrator.evaluation.strategies.functions import Function, draw, of_term
 from orchestrator.evaluation.strategies.rules import Rules, campaigns
 from orchestrator.evaluation.strategies.trial import Outcome, measured
 from orchestrator.models import NOTHING, Neighbours, known_form, of_measurements
+from orchestrator.models.base import Floats
 from orchestrator.types import Parameter, Point
 
 _CALLPATH = "main"
@@ -108,7 +110,7 @@ def _given(path: Path, setting: Setting, rules: Rules) -> list[Function]:
     """Return the functions of a file: of known parameters, and with what the contenders need."""
     names = [parameter.name for parameter, _ in SERIES[: setting.parameters]]
     functions = read(path, names)[: setting.functions]
-    points, beyond = grid(SERIES[: setting.parameters])
+    points, beyond = _grid(SERIES[: setting.parameters])
     for function in functions:
         for point in (*points, beyond):
             function(point)
@@ -117,7 +119,7 @@ def _given(path: Path, setting: Setting, rules: Rules) -> list[Function]:
     return functions
 
 
-def grid(series: Series) -> tuple[tuple[Point, ...], Point]:
+def _grid(series: Series) -> tuple[tuple[Point, ...], Point]:
     """Return the points that can be measured, and P₊ one step beyond."""
     names = [parameter.name for parameter, _ in series]
     points = tuple(
@@ -135,20 +137,36 @@ def synthetic_bench(
     Noise is in percent, and so is the share of runs that are slowed down.
     """
     series = SERIES[:parameters]
-    points, beyond = grid(series)
-    shape = (len(points), MAXIMUM_REPETITIONS)
-    factors = mixed(noise, shape, rng) * slowed(outliers, shape, rng)
+    shape = (number_of_points(series), MAXIMUM_REPETITIONS)
+    return bench_of(function, series, mixed(noise, shape, rng) * slowed(outliers, shape, rng))
+
+
+def number_of_points(series: Series) -> int:
+    """Return how many points of the grid can be measured."""
+    return math.prod(len(parameter.values) for parameter, _ in series)
+
+
+def bench_of(function: Function, series: Series, factors: Floats) -> Bench:
+    """Return runs at every point of the grid, and the truth at P₊.
+
+    Parameters
+    ----------
+    function, series
+        What is measured, and where; the first parameter is the number of processes.
+    factors
+        By which runs differ from the function, shape (points, runs).
+    """
+    points, beyond = _grid(series)
     times = {
-        point: tuple(float(value) for value in function(point) * factors[index])
-        for index, point in enumerate(points)
+        point: tuple(float(time) for time in function(point) * row)
+        for point, row in zip(points, factors, strict=True)
     }
-    cores = {point: point.number(series[0][0].name) for point in points}
     return Bench(
         space=ListedSpace(tuple(parameter for parameter, _ in series), points),
         evaluation_point=beyond,
         times={_CALLPATH: times},
         seconds=times,
-        cores=cores,
+        cores={point: point.number(series[0][0].name) for point in points},
         truth={_CALLPATH: function(beyond)},
     )
 
