@@ -164,7 +164,7 @@ def _finished(
     if evidence.submitted is None:
         reason = _fault(evidence, record, "")
         return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
-    jobs: tuple[Job, ...] = (*status.ended, *status.active) if status is not None else ()
+    jobs = _jobs(status)
     elapsed = status.elapsed if status is not None else None
     # Without accounting, or of a lost job, nothing better than the record will ever come.
     final = not evidence.accounting or evidence.forgotten(settings)
@@ -382,7 +382,7 @@ def _finished_in_shared(
         recorded = shared.recorded_seconds if final else None
         estimated = recorded is None
         elapsed = finished - record.started if recorded is None else shared.share(recorded)
-    jobs: tuple[Job, ...] = (*status.ended, *status.active) if status is not None else ()
+    jobs = _jobs(status)
     return Observation(
         evidence.request.attempt,
         AttemptState.FINISHED,
@@ -398,6 +398,11 @@ def _finished_in_shared(
 
 
 # --- what Slurm reports of them -------------------------------------------------------------------------
+
+
+def _jobs(status: JobStatus | None) -> tuple[Job, ...]:
+    """Return all jobs that Slurm knows, those that have ended first."""
+    return () if status is None else (*status.ended, *status.active)
 
 
 def _out_of_memory(status: JobStatus | None) -> bool:
