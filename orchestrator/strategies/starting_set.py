@@ -136,7 +136,7 @@ def first_round(view: View, per_line: int = POINTS_PER_LINE, extra: int | None =
     return within_budget(view, runs, lambda run: f"{roles[run.point]}; {cost_text(view, run)}")
 
 
-def spread_lines(view: View, per_line: int = POINTS_PER_LINE) -> list[Point]:
+def spread_lines(view: View) -> list[Point]:
     """Return points spread evenly over all values of each parameter, the others at their lowest ones.
 
     Unlike those of the starting set they reach the largest values, whatever these cost. In the category of
@@ -148,7 +148,8 @@ def spread_lines(view: View, per_line: int = POINTS_PER_LINE) -> list[Point]:
         part = _Slice(view, category)
         for varied in part.varying:
             values = sorted(varied.values, key=float)
-            places = sorted({round(k * (len(values) - 1) / (per_line - 1)) for k in range(per_line)})
+            steps = POINTS_PER_LINE - 1
+            places = sorted({round(k * (len(values) - 1) / steps) for k in range(POINTS_PER_LINE)})
             line = part.line(varied, part.lowest, [values[place] for place in places])
             chosen.update(dict.fromkeys(line))
     return list(chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import chain
 
@@ -44,10 +45,9 @@ def candidates(samples: Samples) -> tuple[Learner, ...]:
     """
     if not samples.axes:
         return ()
-    grown = [_grown(Recipe(rank=rank, number=number)) for rank, number in _GROWN if _fits(samples, rank)]
-    smooth = [_smooth(Recipe(rank=rank, number=number)) for rank, number in _SMOOTH if _fits(samples, rank)]
-    recipes = [Recipe(rank=rank, number=number, cells=True) for rank, number in _CELLS]
-    cells = [_cells(recipe) for recipe in recipes if _fits(samples, recipe.rank)]
+    grown = [_grown(recipe) for recipe in _recipes(samples, _GROWN)]
+    smooth = [_smooth(recipe) for recipe in _recipes(samples, _SMOOTH)]
+    cells = [_cells(recipe) for recipe in _recipes(samples, _CELLS, cells=True)]
     return (*(on_trend(learner) for learner in (*grown, *smooth, *cells)), *cells)
 
 
@@ -59,14 +59,9 @@ def extrapolators(samples: Samples) -> tuple[Learner, ...]:
     """
     if not samples.axes:
         return ()
-    grown = [
-        _grown(Recipe(rank=rank, number=number)) for rank, number in _GROWN_BEYOND if _fits(samples, rank)
-    ]
-    smooth = [
-        _smooth(Recipe(rank=rank, number=number)) for rank, number in _SMOOTH_BEYOND if _fits(samples, rank)
-    ]
-    if not smooth:
-        smooth = [_smooth(Recipe(rank=4, number=32))]
+    grown = [_grown(recipe) for recipe in _recipes(samples, _GROWN_BEYOND)]
+    beyond = _recipes(samples, _SMOOTH_BEYOND) or [Recipe(rank=4, number=32)]
+    smooth = [_smooth(recipe) for recipe in beyond]
     lines = chain.from_iterable(continued_by(on_trend(each), _LINES) for each in (*grown, *smooth))
     ends = {"a line": last_half} | ({"MARS": mars} if find_spec("pyearth") else {})
     positive = [
@@ -81,6 +76,12 @@ def extrapolators(samples: Samples) -> tuple[Learner, ...]:
 def _fits(samples: Samples, rank: int) -> bool:
     """Return whether there are enough samples for a rank: about as many as eight rows of every factor."""
     return rank <= 4 or 8 * rank * len(samples.axes) <= len(samples)
+
+
+def _recipes(samples: Samples, shapes: Sequence[tuple[int, int]], cells: bool = False) -> list[Recipe]:
+    """Return recipes by rank and number of cells or nodes, as far as there are enough samples."""
+    some = [(rank, number) for rank, number in shapes if _fits(samples, rank)]
+    return [Recipe(rank=rank, number=number, cells=cells) for rank, number in some]
 
 
 def _grown(recipe: Recipe) -> Learner:
