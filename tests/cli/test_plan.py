@@ -105,6 +105,17 @@ def test_the_job_script_of_a_slurm_campaign_is_printed_without_a_slurm() -> None
     assert all("srun -n 1 -N 1" in item["script"] for item in plan["runs"])
 
 
+def test_what_a_job_asks_slurm_for_stands_above_its_script() -> None:
+    text = SLURM.replace(
+        "debug,", "debug, gpus_per_node: 4, sbatch: {mem: 2G, overcommit: , contiguous: ''},"
+    )
+    (line,) = [line for line in planned(text).out.splitlines() if line.startswith("sbatch ")]
+    options = "--contiguous --cpus-per-task=1 --gpus-per-node=4 --mem=2G --no-requeue --nodes=1 --ntasks=1"
+    assert line.startswith(f"sbatch {options} --ntasks-per-node=1 --overcommit --partition=debug --time=")
+    plan = planned(text, "--json").document
+    assert all("--gpus-per-node=4" in item["sbatch"] for item in plan["runs"])
+
+
 def test_a_rehearsal_has_no_script() -> None:
     plan = planned(SIMULATED, "--json").document
     assert [item["script"] for item in plan["runs"]] == [None] * len(plan["runs"])
