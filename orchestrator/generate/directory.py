@@ -83,8 +83,8 @@ def series(range_: Range) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def build(directory: Path, jobs: int = 1) -> None:
-    """Build with ``make``, which calls ``mpicxx``.
+def build(directory: Path, jobs: int = 1, needs: str = "mpicxx") -> None:
+    """Build with ``make``, which needs what ``needs`` says.
 
     Raises
     ------
@@ -99,4 +99,6 @@ def build(directory: Path, jobs: int = 1) -> None:
         raise CampaignError(f"cannot run make: {error.strerror}; install make and an MPI compiler") from error
     if done.returncode:
         tail = "\n".join(done.stderr.strip().splitlines()[-5:])
-        raise CampaignError(f"make failed in {directory} (is mpicxx there?):\n{tail}")
+        raise CampaignError(
+            f"make failed in {directory}:\n{tail}\nit needs {needs}; then: make -C {directory}"
+        )
