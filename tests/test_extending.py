@@ -66,7 +66,8 @@ def test_the_page_has_a_plug_in_of_every_kind() -> None:
 @pytest.mark.slow
 def test_the_commands_of_the_page_use_every_plug_in(site: Site) -> None:
     [block] = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    install, *commands = [shlex.split(line.removeprefix("$ ")) for line in block.splitlines()]
+    executable, install, *commands = [shlex.split(line.removeprefix("$ ")) for line in block.splitlines()]
+    assert executable == ["chmod", "+x", "heat.sh"]
     assert install == ["pip", "install", "."]
     documents = {words[1]: site.orchestrator(*words[1:]) for words in commands}
     _is_listed(documents["doctor"])

@@ -27,7 +27,7 @@ def resolved(measure: Measure, program: str, base: Path, tree: Tree) -> Measure:
     ``effort: true`` means the program beside the campaign's executable whose name ends in ``-effort``.
     """
     effort = measure.effort
-    if effort is None:
+    if effort is None or (not effort.executable and "${" in program):  # that variable is reported already
         return measure
     update: dict[str, str] = {}
     try:
@@ -81,7 +81,8 @@ def _beside(executable: str) -> str:
         return path
     raise ValueError(
         f"there is no {path}: times and effort need a build each. Build that one with "
-        f"{BUILD_WITH_COUNTERS}, or name it under measure.effort.executable; see docs/effort.md"
+        f"{BUILD_WITH_COUNTERS}, or name it under measure.effort.executable; see docs/effort.md. "
+        "Times alone: measure.effort: false, and model: auto"
     )
 
 

@@ -95,7 +95,7 @@ def _write_kernels(arguments: argparse.Namespace) -> int:
     folder = arguments.into or _KERNELS
     files = kernels.write(folder)
     if arguments.build:
-        directory.build(folder)
+        directory.build(folder, needs=kernels.NEEDS)
     if arguments.json:
         common.print_json({"files": [str(path) for path in files]})
         return 0

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from orchestrator.api import campaign_paths
 from orchestrator.campaign.definition import Campaign
-from orchestrator.campaign.schema import LocalOptions
+from orchestrator.campaign.schema import LocalOptions, SlurmOptions
 from orchestrator.cli import common
 from orchestrator.control import attempts, planning, priors, session, shapes
 from orchestrator.control.assembly import Assembly, assemble, sharing_rules
@@ -27,6 +27,7 @@ from orchestrator.control.expectation import expect
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.rehearsal import Options
 from orchestrator.executors.slurm.cluster import Cluster
+from orchestrator.executors.slurm.options import job_options
 from orchestrator.policy import packing
 from orchestrator.report import rehearsal_text, status_text
 from orchestrator.resources import core_hours
@@ -142,6 +143,7 @@ def _runs(built: Assembly, first: FirstRound) -> list[dict[str, Any]]:
             "resources": shapes.document(built.resources(run.point)),
             "time_limit": limit,
             "reason": reason,
+            "sbatch": _sbatch(built, run, limit),
             "script": _script(built, run),
         }
         for run, cores, limit, reason in planned
@@ -163,6 +165,16 @@ def _script(built: Assembly, run: Run) -> str | None:
     if built.campaign.executor.name == "simulated":
         return None
     return attempts.script(built, run.point, built.resources(run.point), run.kind)
+
+
+def _sbatch(built: Assembly, run: Run, limit: float) -> list[str] | None:
+    """Return the options of ``sbatch`` for a run in a job of its own; None without Slurm."""
+    options = built.campaign.executor
+    if not isinstance(options, SlurmOptions):
+        return None
+    from orchestrator.executors.slurm import sbatch  # brings submitit, for which only Slurm has a use
+
+    return sbatch.asked(built.resources(run.point), limit, job_options(options.model_dump()))
 
 
 def _name(item: dict[str, Any]) -> str:
@@ -313,4 +325,6 @@ def show_scripts(document: dict[str, Any], scripts: int) -> None:
         kinds[key.endswith(_EFFORT)] += 1
         if item["script"] is not None and kinds[key.endswith(_EFFORT)] <= scripts:
             console.print(f"\n--- script of {item['run']} ---")
+            if item["sbatch"] is not None:
+                console.print(" ".join(["sbatch", *item["sbatch"]]), soft_wrap=True)
             console.print(item["script"], soft_wrap=True)

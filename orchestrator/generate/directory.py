@@ -83,8 +83,8 @@ def series(range_: Range) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def build(directory: Path) -> None:
-    """Build with ``make``, which calls ``mpicxx``.
+def build(directory: Path, needs: str = "mpicxx") -> None:
+    """Build with ``make``, which needs what ``needs`` says.
 
     Raises
     ------
@@ -92,9 +92,11 @@ def build(directory: Path) -> None:
         When there is no make or compiler, or the build fails, with the end of its messages.
     """
     try:
-        done = subprocess.run(["make", "-j1"], cwd=directory, capture_output=True, text=True, check=False)
+        done = subprocess.run(["make"], cwd=directory, capture_output=True, text=True, check=False)
     except OSError as error:
         raise CampaignError(f"cannot run make: {error.strerror}; install make and an MPI compiler") from error
     if done.returncode:
         tail = "\n".join(done.stderr.strip().splitlines()[-5:])
-        raise CampaignError(f"make failed in {directory} (is mpicxx there?):\n{tail}")
+        raise CampaignError(
+            f"make failed in {directory}:\n{tail}\nit needs {needs}; then: make -C {directory}"
+        )

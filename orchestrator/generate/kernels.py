@@ -20,6 +20,7 @@ kernels: kernels.c
 clean:
 \trm -f kernels
 """
+NEEDS = """mpicc and OpenBLAS (Debian: libopenblas-dev), or another library: make LAPACK="-llapack -lblas\""""
 
 
 def source() -> str:

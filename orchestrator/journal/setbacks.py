@@ -23,7 +23,8 @@ class Setbacks(NamedTuple):
 
     ``charged``: core-seconds of all of them; ``granted``: what was charged when the campaign was last resumed
     after a pause; ``tries``: how often in a row attempts were begun and failed, those that were begun
-    together being one try; ``last``: when one failed last (Unix seconds); ``reasons`` of the last ones.
+    together being one try; ``last``: when one failed last (Unix seconds); ``reasons`` of the last ones;
+    ``since``: when the first attempt of the present try failed. What was begun before belongs to that try.
     """
 
     charged: float = 0.0
@@ -31,6 +32,7 @@ class Setbacks(NamedTuple):
     tries: int = 0
     last: float = -math.inf
     reasons: tuple[str, ...] = ()
+    since: float = -math.inf
 
     @property
     def wait(self) -> float:
@@ -50,12 +52,13 @@ NONE = Setbacks()
 
 def failed(known: Setbacks, cost: float, begun: float, now: float, reason: str) -> Setbacks:
     """Return the setbacks after an attempt that was begun at an instant has failed (Unix seconds)."""
-    another = known.tries == 0 or begun >= known.last
+    another = known.tries == 0 or begun >= known.since
     return known._replace(
         charged=known.charged + cost,
         tries=known.tries + another,
         last=now,
         reasons=(*known.reasons, reason)[-KEPT:],
+        since=now if another else known.since,
     )
 
 

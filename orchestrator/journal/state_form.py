@@ -57,7 +57,7 @@ _OTHERS = record(
     holds=pairs(PLAIN, record(Hold)),
     job_costs=record(JobCosts, overheads=TEXTS, waits=TEXTS),
     recent=TEXTS,
-    setbacks=record(Setbacks, last=NUMBER, reasons=TEXTS),
+    setbacks=record(Setbacks, last=NUMBER, reasons=TEXTS, since=NUMBER),
     marks=pairs(PLAIN, TEXTS),
     failed_nodes=pairs(PLAIN, PLAIN),
     placements=pairs(POINT, TEXTS),

@@ -134,6 +134,10 @@ _BANNER = re.compile(
     r"|YOU CAN IGNORE)"
     r"|YOUR APPLICATION TERMINATED WITH THE EXIT STRING|This typically refers to a problem with your app"
     r"|Please see the FAQ page for debugging suggestions"
+    r"|(?:\d+: )?srun: (?:launch/slurm: \w+: )?(?:(?:Force )?Terminat(?:ing|ed) |Job step aborted: )"
+    r"|(?:\d+: )?srun: error: \S+: tasks? [\d,-]+: Exited with exit code"
+    r"|slurmstepd: error: \*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*"
+    r"|srun: cluster configuration lacks support for cpu binding|cpu-bind\S*="
 )
 _SAYS = re.compile(r"[^\W_]")  # a line of dashes says nothing
 _NO_FILE = re.compile(

@@ -35,8 +35,10 @@ def render(history: Mapping[str, Any], everything: bool = False) -> str:
         if history["controller"]
         else ""
     )
+    idle = not history["controller"] and history["state"] in ("running", "stopping")
+    state = "interrupted" if idle else history["state"]
     lines = [
-        f"campaign {history['campaign']} ({history['id']}): {history['state']}{running}",
+        f"campaign {history['campaign']} ({history['id']}): {state}{running}",
         *_period(history),
         "",
         *_spent(history),

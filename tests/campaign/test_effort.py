@@ -71,6 +71,13 @@ def test_without_a_build_that_counts_it_is_refused(folder: Path) -> None:
         load(folder, "true")
 
 
+def test_of_a_variable_that_is_not_set_nothing_more_is_said(folder: Path) -> None:
+    with pytest.raises(CampaignError) as raised:
+        load(folder, "true", "executable=${NO_SUCH_VARIABLE}")
+    assert "NO_SUCH_VARIABLE is not set" in str(raised.value)
+    assert "measure.effort" not in str(raised.value)
+
+
 def test_a_program_that_does_not_count_is_refused(folder: Path) -> None:
     program(folder / "lulesh-effort", "\x7fELF without the library")
     with pytest.raises(

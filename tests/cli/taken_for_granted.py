@@ -80,6 +80,7 @@ OTHER_PROGRAMS = {
     "export": "a setting of the shell",
     "for": "a loop of the shell over commands that take minutes",
     "awk": "a table of an artifact that is not part of this repository",
+    "chmod": "a permission of a file that a page shows",
     "mpiexec": "a program that was built before",
 }
 """Programs that stand in the reference pages and are not run, with the reason."""

@@ -48,6 +48,19 @@ def test_kernels_are_written_where_they_are_wanted(tmp_path: Path, monkeypatch: 
     assert run("generate", "a", "b").code == 2
 
 
+def test_a_build_that_fails_says_what_it_needs_and_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make = tmp_path / "make"
+    make.write_text("#!/bin/sh\necho cannot find -lopenblas >&2\nexit 2\n")
+    make.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    failed = run("generate", "kernels", "--build")
+    assert failed.code == 2 and "cannot find -lopenblas\nit needs mpicc and OpenBLAS" in failed.err
+    assert failed.err.endswith("then: make -C kernels\n")
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [

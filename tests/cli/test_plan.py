@@ -10,6 +10,7 @@ from orchestrator.cli import plan as command
 from orchestrator.control import expectation, planning
 from orchestrator.journal.events import RoundProposed
 from orchestrator.journal.file import FILE_NAME, read
+from tests.cli.documented import ROOT, shown
 from tests.cli.running import LOCAL, SIMULATED, Result, run, tree, write_campaign
 
 SLURM = LOCAL.replace(
@@ -103,6 +104,26 @@ def test_the_job_script_of_a_slurm_campaign_is_printed_without_a_slurm() -> None
     assert f"{Path.cwd()}/program.sh 1\n" in result.out
     plan = planned(SLURM, "--json").document
     assert all("srun -n 1 -N 1" in item["script"] for item in plan["runs"])
+
+
+def test_what_a_job_asks_slurm_for_stands_above_its_script() -> None:
+    text = SLURM.replace(
+        "debug,", "debug, gpus_per_node: 4, sbatch: {mem: 2G, overcommit: , contiguous: ''},"
+    )
+    (line,) = [line for line in planned(text).out.splitlines() if line.startswith("sbatch ")]
+    options = "--contiguous --cpus-per-task=1 --gpus-per-node=4 --mem=2G --no-requeue --nodes=1 --ntasks=1"
+    assert line.startswith(f"sbatch {options} --ntasks-per-node=1 --overcommit --partition=debug --time=")
+    plan = planned(text, "--json").document
+    assert all("--gpus-per-node=4" in item["sbatch"] for item in plan["runs"])
+
+
+@pytest.mark.slow
+def test_a_ready_campaign_of_one_problem_is_affordable_as_its_page_has_it() -> None:
+    page = (ROOT / "docs" / "campaigns.md").read_text()
+    [words] = [words for words in shown(page) if words[1:3] == ["run", "kripke-tuning"]]
+    result = run("plan", *words[2:], "--no-rehearsal", "--set", "executable=/bin/true")
+    assert result.code == 0, result.err
+    assert "first batch: 100 runs" in result.out
 
 
 def test_a_rehearsal_has_no_script() -> None:

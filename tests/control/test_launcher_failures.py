@@ -18,7 +18,6 @@ from tests.control.finishing import finished
         ("srun: error: Unable to create step for job 7: Socket timed out", FailureClass.INFRASTRUCTURE),
         ("srun: error: Unable to confirm allocation for job 7", FailureClass.INFRASTRUCTURE),
         ("slurmstepd: error: *** STEP 7.0 CANCELLED DUE TO NODE FAILURE ***", FailureClass.INFRASTRUCTURE),
-        ("srun: error: n1: task 0: Exited with exit code 1", FailureClass.APPLICATION),
         ("connection to the data base timed out", FailureClass.APPLICATION),
         # The job ends in good order: only its step was out of memory.
         (
@@ -38,6 +37,13 @@ def test_who_failed_is_told_by_the_last_words(words: str, failure: FailureClass,
     (tmp_path / "stderr").write_text(f"starting\n{words}\n")
     event = finished(1, tmp_path)
     assert event.failure is failure and words in event.reason
+
+
+def test_an_exit_code_that_srun_reports_is_the_applications(tmp_path: Path) -> None:
+    (tmp_path / "stderr").write_text("no input\nsrun: error: n1: task 0: Exited with exit code 1\n")
+    event = finished(1, tmp_path)
+    assert event.failure is FailureClass.APPLICATION
+    assert event.reason == "exit code 1; last line of stderr: no input"
 
 
 @pytest.mark.parametrize(

@@ -175,10 +175,16 @@ YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)
 This typically refers to a problem with your application.
 Please see the FAQ page for debugging suggestions
 """
+SRUN = """\
+srun: error: n1: tasks 0-3: Exited with exit code 3
+srun: launch/slurm: _step_signal: Terminating StepId=30.0
+slurmstepd: error: *** STEP 30.0 ON n1 CANCELLED AT 2026-11-27T17:44:39 ***
+srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
+"""
 ERROR = "error: the grid of 3 x 5 does not fit 4 ranks"
 
 
-@pytest.mark.parametrize("banner", [OPEN_MPI, OPEN_MPI_ABORT, MPICH, "=====\n \n", ""])
+@pytest.mark.parametrize("banner", [OPEN_MPI, OPEN_MPI_ABORT, MPICH, SRUN, "=====\n \n", ""])
 def test_the_last_telling_line_is_that_of_the_program(banner: str) -> None:
     assert last_telling_line({"stderr": f"{ERROR}\n{banner}", "stdout": "step 1\n"}) == ("stderr", ERROR)
     assert last_telling_line({"stderr": banner, "stdout": f"{ERROR}\n{MPICH}"}) == ("stdout", ERROR)
@@ -192,6 +198,11 @@ def test_where_only_launchers_speak_their_banner_is_taken() -> None:
 def test_a_signal_that_a_launcher_noticed_is_telling() -> None:
     noticed = "mpirun noticed that process rank 0 with PID 0 on node n1 exited on signal 9 (Killed)."
     assert last_telling_line({"stderr": f"{_DASHES}\n{noticed}\n{_DASHES}\n"}) == ("stderr", noticed)
+
+
+def test_what_srun_says_of_a_crash_is_telling() -> None:
+    crash = "srun: error: n1: task 2: Segmentation fault (core dumped)"
+    assert last_telling_line({"stderr": f"{crash}\n{SRUN}"}) == ("stderr", crash)
 
 
 @pytest.mark.parametrize(

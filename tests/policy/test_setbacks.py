@@ -95,6 +95,14 @@ def test_attempts_that_were_begun_together_are_one_try() -> None:
     assert setbacks.failed(known, 1.0, begun=300.0, now=301.0, reason="lost").tries == 2
 
 
+def test_attempts_that_overlap_are_further_tries() -> None:
+    """Each is begun when another one fails, while more are queued: no instant is without one in flight."""
+    known = setbacks.NONE
+    for second in range(10):
+        known = setbacks.failed(known, 1.0, begun=second - 2.0, now=float(second), reason="full")
+    assert known.tries == 5 and known.wait == 480.0
+
+
 def paused() -> Night:
     night = Night()
     for cost in (60.0, 50.0):

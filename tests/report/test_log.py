@@ -143,6 +143,11 @@ def test_a_controller_that_vanished_is_missed() -> None:
     assert "is running, unless it was killed" in log_text.render(found)
 
 
+def test_without_a_controller_a_campaign_is_interrupted_as_in_the_status() -> None:
+    found = story(*BEGUN, ROUND, events.ControllerStopped("interrupted"))
+    assert log_text.render(found).splitlines()[0].endswith(": interrupted")
+
+
 def test_rules_that_a_resume_changes_are_no_sign_of_life_of_the_killed_controller() -> None:
     again = events.ControllerStarted("login1", 8, "1.0")
     found = texts(story(*BEGUN, ROUND, 23.0, events.CampaignChanged(CAMPAIGN), 1.0, again))

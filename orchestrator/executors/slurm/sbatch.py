@@ -89,7 +89,9 @@ def parameters(
     """
     files = shlex.quote(str(folder))
     task = f"{files}/${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
-    further = {long_name(key): True if value is None else value for key, value in options.sbatch.items()}
+    further = {
+        long_name(key): True if value in (None, "") else value for key, value in options.sbatch.items()
+    }
     named: dict[str, Any] = options.named()
     reservation = named.pop("reservation")  # for which submitit has no parameter
     return {
@@ -189,6 +191,16 @@ def script(
     arrays = _Arrays(folder, python, 0.0, options)
     arrays.update_parameters(**parameters(name, resources, limits, options, folder, root or _root()))
     return arrays.text(count)
+
+
+_SHOWN = re.compile(
+    r"^#SBATCH (--(?!array|chdir|error|export|job-name|open-mode|output|signal)\S.*)$", re.MULTILINE
+)
+
+
+def asked(resources: Resources, limit: float, options: JobOptions) -> list[str]:
+    """Return what the job of one run asks Slurm for, as options of ``sbatch``, without names and files."""
+    return _SHOWN.findall(script("run", resources, [limit], options, Path("run")))
 
 
 def submit(
