@@ -29,7 +29,7 @@ from orchestrator.policy import decide, effort_runs, progress, reference
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
-from orchestrator.strategies.base import Choice, Nothing, View
+from orchestrator.strategies.base import Choice, Nothing, Strategy, View
 from orchestrator.strategies.drawing import Law
 from orchestrator.types import (
     Attempt,
@@ -151,7 +151,7 @@ class Runtime:
         known, checks = self.measurements(state), self._effort_checks(state)
         kept = decide.kept_for_validation(state, self.policy, self.estimates(state, models))
         view = self.assembly.view(state, models, known, checks, kept)
-        choices = self.strategy(view, rng)
+        choices = propose(self.strategy, view, rng)
         if not choices or not models:
             return choices
         points = [choice.point for choice in choices]
@@ -161,7 +161,7 @@ class Runtime:
             state, models, view, itertools.chain(points, itertools.islice(view.space, _MOST_POINTS))
         )
         infeasible = view.infeasible | too_long.keys() | too_expensive
-        again = self.strategy(replace(view, infeasible=infeasible), rng)
+        again = propose(self.strategy, replace(view, infeasible=infeasible), rng)
         # A large space has further points that are too long: a round of them alone would begin nothing.
         further, _ = self._not_to_begin(state, models, view, [choice.point for choice in again])
         if any(choice.point not in further for choice in again):
@@ -259,6 +259,24 @@ def fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
     except ModelError as error:
         warnings.warn(f"no models this time: {error}", stacklevel=2)
         return ()
-    except (ValueError, ArithmeticError) as error:
+    except Exception as error:  # noqa: BLE001 (a plug-in may raise anything)
         warnings.warn(f"no models this time: the modeler failed with {error!r}", stacklevel=2)
         return ()
+
+
+def propose(strategy: Strategy, view: View, rng: np.random.Generator) -> Sequence[Choice]:
+    """Return what a strategy chooses; where it fails with the models, what it chooses without any.
+
+    Like a modeler, it costs a round that is chosen less well, never a campaign. Reasons say so.
+    """
+    try:
+        return strategy(view, rng)
+    except Exception as error:
+        if not view.models:
+            raise
+        warnings.warn(f"the strategy failed with {error!r}: it chooses without models", stacklevel=2)
+        without = strategy(replace(view, models=()), rng)
+        if isinstance(without, Nothing):
+            return without
+        remark = f"chosen without models, with which the strategy failed ({type(error).__name__})"
+        return [replace(choice, reason=f"{choice.reason}; {remark}") for choice in without]

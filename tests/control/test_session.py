@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.models.base import Model, Modeler
+from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.types import Measurements, Point
 
 CAMPAIGN = """
@@ -436,17 +438,42 @@ def test_validation_measures_the_evaluation_point_once_and_never_fits_it(tmp_pat
     assert '"validation"' in document and '"error_percent"' in document
 
 
+@pytest.mark.parametrize("error", [ValueError("singular"), KeyError(0)])
 def test_a_modeler_that_breaks_down_never_ends_a_campaign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(known: object) -> tuple[()]:
-        raise ValueError("singular")
+        raise error
 
     monkeypatch.setattr(assembly, "modeler", lambda chosen: broken)
-    with pytest.warns(UserWarning, match="no models this time.*singular"):
+    with pytest.warns(UserWarning, match=f"no models this time.*{type(error).__name__}"):
         state = session.run(load(), tmp_path, session.Hooks())
     assert state.stopped is not None and state.stopped.rule == "patience"
     assert sum(item.accepted is not None for item in state.runs.values()) >= 14
+
+
+def test_a_strategy_that_breaks_down_with_models_chooses_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = assembly.strategy
+
+    def broken(chosen: Campaign) -> Strategy:
+        own = whole(chosen)
+
+        def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
+            if view.models:
+                raise IndexError("shapes")
+            return own(view, rng)
+
+        return propose
+
+    monkeypatch.setattr(assembly, "strategy", broken)
+    with pytest.warns(UserWarning, match="the strategy failed with IndexError.*without models"):
+        state = session.run(load(), tmp_path, session.Hooks())
+    assert state.stopped is not None
+    rounds = [event for event in story(tmp_path) if isinstance(event, events.RoundProposed)]
+    reasons = [why for event in rounds for why in event.reasons]
+    assert any("chosen without models, with which the strategy failed (IndexError)" in why for why in reasons)
 
 
 def test_a_campaign_does_not_begin_on_a_slurm_that_does_not_answer(
