@@ -276,7 +276,7 @@ def test_intervals_of_the_parts_stay_inside_the_page(browser: Guarded, tmp_path:
 def test_failed_attempts_are_counted_without_the_runs_that_were_given_up(campaign: Opened) -> None:
     section = campaign.page.locator("#attempts")
     assert section.get_by_role("heading", name="Failures (3)").is_visible()
-    assert section.get_by_role("heading", name="Given up or skipped (2)").is_visible()
+    assert section.get_by_role("heading", name="Given up, skipped or discarded (2)").is_visible()
     failed = section.get_by_role("region", name="Failed attempts").locator("tbody tr").first
     cells = failed.locator("th, td").all_inner_texts()
     assert cells[:4] == ["r11", "1", "memory", "out of memory"] and cells[5] == "given up"
