@@ -191,8 +191,12 @@ def number_text(value: float) -> str:
 
 
 def term_values(term: Term, table: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the values of one term where parameters have the values of a table, shape (n,) each."""
-    result = np.full(len(next(iter(table.values()), ())), float(term["coefficient"]))
+    """Return the values of one term where parameters have the values of a table, shape (n,) each.
+
+    Without parameters there is one place, where all terms are constants.
+    """
+    places = len(next(iter(table.values()))) if table else 1
+    result = np.full(places, float(term["coefficient"]))
     for factor in term["factors"]:
         x = table[factor["parameter"]]
         result = result * x ** factor["exponent"]

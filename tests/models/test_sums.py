@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from orchestrator import registry
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.consistency import contradictions
@@ -231,6 +232,14 @@ def test_categories_are_summed_apart() -> None:
         here = [Point.of(p=64, s=dict(model.category)["s"])]
         assert model.value(here)[0] == pytest.approx(3 * 64 * factor, rel=0.01)
         assert np.isnan(model.value([Point.of(p=64, s="other")])[0])
+
+
+def test_sums_without_numeric_parameters_are_constants() -> None:
+    values = {Point.of(solver=solver): (2.0, 2.0) for solver in ("cg", "lu")}
+    items = tuple(Measurement(name, "bytes_sent", values) for name in ("main", "main->solve"))
+    found = with_sums(registry.load("model", "auto")())(Measurements(("solver",), items))
+    sums = [model for model in found if isinstance(model, Summed)]
+    assert [model.terms[0]["coefficient"] for model in sums] == pytest.approx([2.0, 2.0])
 
 
 def test_the_advantage_is_that_of_the_closer_fit() -> None:
