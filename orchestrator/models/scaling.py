@@ -18,6 +18,7 @@ from orchestrator.models.base import Floats, Model, is_of, one_of, unit_of
 from orchestrator.models.belief import has_belief
 from orchestrator.models.intervals import HALF_WIDTH, LEVEL, Predictive, predictive
 from orchestrator.models.processes import Processes
+from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurement, Measurements, Point, format_value
 
 # Times that fall more slowly than this power of N are taken as those of weak scaling. Chosen by hand.
@@ -211,8 +212,8 @@ class Limit:
 
 
 def has_speedup(model: Model) -> bool:
-    """Return whether a model is of times."""
-    return unit_of(model.metric) == "s"
+    """Return whether a model is of times that are not all zero."""
+    return unit_of(model.metric) == "s" and not isinstance(model, ZeroModel)
 
 
 def curve(model: Model, study: Study, points: Sequence[Point]) -> Curve:

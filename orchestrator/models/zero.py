@@ -13,8 +13,6 @@ from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import Predictive
 from orchestrator.types import Point
 
-"""Call path, metric and category."""
-
 _NOTHING = -700.0  # a logarithm whose exponential is as good as zero, but a number
 
 

@@ -141,3 +141,4 @@ def test_what_cannot_be_compared() -> None:
     with pytest.raises(ModelError, match="efficiency 50 is no share"):
         limit(fitted(known), Study.of(known, ONE), Point.of(p=8, n=40), 50)
     assert not has_speedup(fitted(measured(amdahl, metric="bytes_sent"), "pmnf"))
+    assert not has_speedup(fitted(measured(lambda p, n: 0.0), "pmnf"))

@@ -14,8 +14,6 @@ from orchestrator.models.data import Group, groups
 from orchestrator.models.noise import Located, locate
 from orchestrator.types import Measurements
 
-"""Call path, metric, category."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:

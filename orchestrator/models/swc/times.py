@@ -13,8 +13,6 @@ from orchestrator.models.noise import Located, locate
 from orchestrator.models.pmnf.trends import remarks
 from orchestrator.types import Measurements, Point
 
-"""Call path, metric and category of a series of times."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
