@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import immutables
-
 from orchestrator.journal import events
-from orchestrator.journal.state import Discarded, Proposed, RunStatus, State
+from orchestrator.journal.state import Discarded, RunStatus, State, proposed_too, unassessed
 from orchestrator.types import Point, Run
 
 
@@ -98,7 +96,7 @@ def elsewhere(state: State, campaign: Mapping[str, Any]) -> State:
     for run, entry in state.discarded.items():
         if entry.validation and not _is_target(campaign, run.point):
             state = state._replace(
-                proposed=_proposed_too(state.proposed, run),
+                proposed=proposed_too(state.proposed, run),
                 discarded=state.discarded.set(run, entry._replace(validation=False)),
             )
     return state
@@ -116,23 +114,6 @@ def _is_target(campaign: Mapping[str, Any], point: Point) -> bool:
     return bool(campaign.get("evaluation_point") == point.as_dict())
 
 
-def _proposed_too(proposed: Proposed, run: Run) -> Proposed:
-    known = proposed.get(run.kind, immutables.Map())
-    return proposed.set(run.kind, known.set(run.point, max(run.repetition, known.get(run.point, 0))))
-
-
 def _decided_again(state: State) -> State:
     """Return the state where nothing counts that rounds said of models: other values made them."""
-    return state._replace(
-        smape=None,
-        width=None,
-        widest=None,
-        uncertainty=None,
-        noise=None,
-        rounds=(),
-        narrow_rounds=0,
-        rounds_without_improvement=0,
-        spent_at_gain=state.spent,
-        discards=state.discards + 1,
-        undecided=True,
-    )
+    return unassessed(state)._replace(smape=None, discards=state.discards + 1, undecided=True)

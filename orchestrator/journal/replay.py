@@ -26,6 +26,8 @@ from orchestrator.journal.state import (
     State,
     StopReason,
     measured_before,
+    proposed_too,
+    unassessed,
 )
 from orchestrator.types import Attempt, Point, Run
 
@@ -119,20 +121,8 @@ def _elsewhere(state: State, campaign: Mapping[str, Any]) -> State:
     state = discards.elsewhere(state, campaign)
     former = state.validation
     if former is not None and campaign.get("evaluation_point") != former.point.as_dict():
-        known = state.proposed.get("time", immutables.Map())
-        state = state._replace(
-            validation=None, proposed=state.proposed.set("time", known.set(former.point, former.repetition))
-        )
-    return state._replace(
-        width=None,
-        widest=None,
-        uncertainty=None,
-        noise=None,
-        rounds=(),
-        narrow_rounds=0,
-        rounds_without_improvement=0,
-        spent_at_gain=state.spent,
-    )
+        state = state._replace(validation=None, proposed=proposed_too(state.proposed, former))
+    return unassessed(state)
 
 
 @_apply.register

@@ -233,6 +233,26 @@ class State(NamedTuple):
         return self.queue[self.next :]
 
 
+def proposed_too(proposed: Proposed, run: Run) -> Proposed:
+    """Return the last proposed repetitions with one more run, so that later runs get further numbers."""
+    known = proposed.get(run.kind, immutables.Map())
+    return proposed.set(run.kind, known.set(run.point, max(run.repetition, known.get(run.point, 0))))
+
+
+def unassessed(state: State) -> State:
+    """Return the state where nothing counts that rounds said of intervals: other values made them."""
+    return state._replace(
+        width=None,
+        widest=None,
+        uncertainty=None,
+        noise=None,
+        rounds=(),
+        narrow_rounds=0,
+        rounds_without_improvement=0,
+        spent_at_gain=state.spent,
+    )
+
+
 def validation_run(state: State, point: Point) -> Run:
     """Return the run that validates the models at P₊: a further repetition after discarded ones."""
     run = Run(point)

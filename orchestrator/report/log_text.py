@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.report.wording import REHEARSAL, moment, since_start
 from orchestrator.units import count, hours_in
 
+_DISCARDED = " (their cost counts, what they measured does not)"
 _KEPT = 3  # lines about failures of one kind in a row; the rest is only counted
 _MANY = {
     "failure": "failed attempts",
@@ -42,8 +43,8 @@ def render(history: Mapping[str, Any], everything: bool = False) -> str:
         *_period(history),
         "",
         *_spent(history),
-        *_given_up(history["given_up"], everything),
-        *_discarded(history["discarded"], everything),
+        *_unused("given up", history["given_up"], everything),
+        *_unused("discarded", history["discarded"], everything, _DISCARDED),
         "",
         "what happened",
         *_events(history["events"], everything, history["started"] if history["virtual"] else None),
@@ -84,22 +85,14 @@ def _spent(history: Mapping[str, Any]) -> Iterator[str]:
         yield f"  on {host} {found['failed']} of {count(found['attempts'], 'attempt')} failed"
 
 
-def _given_up(items: Sequence[Mapping[str, Any]], everything: bool) -> Iterator[str]:
+def _unused(
+    what: str, items: Sequence[Mapping[str, Any]], everything: bool, remark: str = ""
+) -> Iterator[str]:
+    """Yield the runs that models do not see, each with its reason."""
     if not items:
         return
     yield ""
-    yield f"given up: {count(len(items), 'run')}"
-    shown = items if everything else items[: 4 * _KEPT]
-    yield from (f"  {item['run']}: {item['reason']}" for item in shown)
-    if len(items) > len(shown):
-        yield f"  ... and {len(items) - len(shown)} more; all of them: --all"
-
-
-def _discarded(items: Sequence[Mapping[str, str]], everything: bool) -> Iterator[str]:
-    if not items:
-        return
-    yield ""
-    yield f"discarded: {count(len(items), 'run')} (their cost counts, what they measured does not)"
+    yield f"{what}: {count(len(items), 'run')}{remark}"
     shown = items if everything else items[: 4 * _KEPT]
     yield from (f"  {item['run']}: {item['reason']}" for item in shown)
     if len(items) > len(shown):
