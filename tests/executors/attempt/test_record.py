@@ -106,12 +106,17 @@ def test_the_record_says_what_else_ran_on_its_cpus(prepared: Prepared) -> None:
     """A process that shares the only CPU of an attempt takes about half. Its own work does not count."""
     cpu = max(os.sched_getaffinity(0))
     bind = f"import os; os.sched_setaffinity(0, {{{cpu}}})"
-    other = subprocess.Popen([sys.executable, "-c", f"{bind}\nwhile True: pass"])
+    burn = f"{bind}\nprint(flush=True)\nwhile True: pass"
+    # In a session of its own, as the attempt: Linux shares CPUs among sessions (autogroups) first.
+    other = subprocess.Popen([sys.executable, "-c", burn], stdout=subprocess.PIPE, start_new_session=True)
+    assert other.stdout is not None
     try:
+        other.stdout.readline()  # on a busy machine the attempt would have ended before it begins
         disturbed = execute(prepared(BURN), bind)
     finally:
         other.kill()
         other.wait()
+        other.stdout.close()
     assert disturbed.load["others"] > 0.2
     assert set(disturbed.load) == {"others", "stolen"}
 
