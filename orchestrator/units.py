@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 from numbers import Real
@@ -216,6 +216,12 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
 def count(number: int, word: str) -> str:
     """Return ``1 run``, ``2 runs``."""
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first names, and how many more there are: ``a, b and 3 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{separator.join(names[:most])}{more}"
 
 
 def plain(value: float, digits: int = 3) -> str:

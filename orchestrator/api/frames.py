@@ -31,7 +31,7 @@ from orchestrator.readers.entries import (
 )
 from orchestrator.report.export import COLUMNS, rows
 from orchestrator.types import Measurements, Point, Value
-from orchestrator.units import did_you_mean
+from orchestrator.units import did_you_mean, listed
 
 Names = str | Sequence[str]
 
@@ -283,8 +283,7 @@ def _refuse_missing(column: pd.Series[Any]) -> None:
 
 def _refuse(labels: Sequence[Hashable], column: pd.Series[Any], why: str) -> None:
     if labels:
-        more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
-        where = f"{', '.join(map(repr, labels[:_SHOWN]))}{more}"
+        where = listed(list(map(repr, labels)), _SHOWN)
         raise MeasurementError(f"column {column.name!r}, row {where}: {why}")
 
 

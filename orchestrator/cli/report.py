@@ -23,6 +23,7 @@ from orchestrator.report.page.render import page
 from orchestrator.report.page.subject import Subject
 from orchestrator.storage import YAML_SUFFIXES, iso
 from orchestrator.types import Measurements
+from orchestrator.units import listed
 
 FILE_NAME = "report.html"
 _MEASUREMENTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet")
@@ -102,7 +103,6 @@ def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
     with modeling.shown_progress():
         models = fit_measurements(known, modeling.modeler(arguments), arguments.metric)
     names = [path.name for path in arguments.inputs]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return page_document.of_measurements(
         Subject(
             known=chosen,
@@ -112,7 +112,7 @@ def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
             is_exclusive=False if arguments.inclusive else None,
             **_without_priors(known, arguments),
         ),
-        title=", ".join(names[:_NAMED]) + more,
+        title=listed(names, _NAMED),
         generated=iso(time.time()),
         sources=[str(path) for path in arguments.inputs],
         modeler=arguments.modeler or modeling.DEFAULT,

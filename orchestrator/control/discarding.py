@@ -21,7 +21,7 @@ from orchestrator.journal.file import Boundary, Journal
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import RunState, RunStatus, State, is_rehearsal
 from orchestrator.types import Attempt, Run
-from orchestrator.units import closest, count
+from orchestrator.units import closest, count, listed
 
 _SHOWN = 5  # runs of a point that a message names
 _ATTEMPT = "attempt-"
@@ -121,13 +121,14 @@ def _change(
         runs = tuple(sorted(chosen, key=lambda run: run.id))
         _refuse(runs, known, directory, restored)
         kind = events.MeasurementsRestored if restored else events.MeasurementsDiscarded
+        event = kind(runs, reason)
         # A rehearsal has a virtual clock.
         now = known.time if is_rehearsal(known.campaign) else max(known.time, time.time())
         try:
-            after = apply(known, kind(runs, reason), now)
+            after = apply(known, event, now)
         except ValueError as error:  # each could be changed, but not all of them
             raise CampaignError(f"{error}. Nothing was changed") from error
-        journal.append([kind(runs, reason)], now)
+        journal.append([event], now)
     return Changed(
         runs=runs,
         reason=reason,
@@ -167,8 +168,7 @@ def _meant(name: str, known: State) -> str:
     last = name.rpartition("/")[2]
     there = sorted(run.id for run in known.runs if last in (run.point.key, str(run.point)))
     if there:
-        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
-        return f"it is a point with the runs {', '.join(there[:_SHOWN])}{more}"
+        return f"it is a point with the runs {listed(there, _SHOWN)}"
     meant = closest(name, (run.id for run in known.runs))
     return f"did you mean {meant!r}?" if meant else "'orchestrator runs DIR' lists its runs"
 

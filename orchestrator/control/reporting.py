@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import counting, overview, session
 from orchestrator.control.assembly import Assembly, assemble, modeler
@@ -71,7 +72,7 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
     campaign = page_document.Campaign(
         history=history,
         status=found,
-        text=(directory / session.CAMPAIGN_FILE).read_text(encoding="utf-8"),
+        text=(directory / loader.CAMPAIGN_FILE).read_text(encoding="utf-8"),
         files="" if folder is None else os.path.relpath(directory.resolve(), folder.resolve()),
         excluded=_excluded(built),
         space=_points(built),

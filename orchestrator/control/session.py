@@ -61,8 +61,6 @@ from orchestrator.storage import write_atomically
 from orchestrator.types import Resources
 from orchestrator.units import count, format_cost, in_unit
 
-CAMPAIGN_FILE = loader.CAMPAIGN_FILE
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
@@ -141,7 +139,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         else:
             start = start or _prepare(built, directory, cluster)  # a journal without a complete line
             built_executor, first = start.executor, [_begin(built, directory, start, hooks.remark)]
-        if first or not (directory / CAMPAIGN_FILE).exists():
+        if first or not (directory / loader.CAMPAIGN_FILE).exists():
             save(chosen, directory)
         if first:
             known = replay(keeper.seen(journal.append(first, built_executor.now())), known)
@@ -259,8 +257,8 @@ def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -
 def require(directory: Path) -> None:
     """Raise ``NoCampaign`` unless a directory holds a campaign."""
     require_campaign(directory)
-    if not (directory / CAMPAIGN_FILE).exists():
-        raise no_campaign(directory, CAMPAIGN_FILE)
+    if not (directory / loader.CAMPAIGN_FILE).exists():
+        raise no_campaign(directory, loader.CAMPAIGN_FILE)
 
 
 def replayed(directory: Path) -> State:
@@ -379,7 +377,7 @@ def _granted(chosen: Campaign, cluster: Cluster) -> Granted | None:
 
 def save(chosen: Campaign, directory: Path) -> None:
     """Replace the campaign file of a directory; on a full disk the old one stays."""
-    path = directory / CAMPAIGN_FILE
+    path = directory / loader.CAMPAIGN_FILE
     with writing(path):
         write_atomically(path, loader.dump(chosen))
 

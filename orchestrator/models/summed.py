@@ -15,6 +15,7 @@ from orchestrator.models.belief import LogBelief, ModelWithBelief
 from orchestrator.models.intervals import Predictive, predictive
 from orchestrator.models.symbolic import LARGEST_LOG, Symbolic, number_text, sum_text, term_values, terms_of
 from orchestrator.types import Point
+from orchestrator.units import listed
 
 # Draws that stand for the belief, and the seed of their generator: the same at every call.
 _DRAWS, _SEED = 128, 0
@@ -126,8 +127,7 @@ class Summed:
     @property
     def _note(self) -> str:
         names = [part.callpath.removeprefix(self.callpath) for part in self.parts]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f"the sum of the models of its parts: {', '.join(names[:_NAMED])}{more}"
+        return f"the sum of the models of its parts: {listed(names, _NAMED)}"
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the sum with the central 90 % of its draws."""

@@ -289,13 +289,11 @@ class Log:
                 self._add(time, "campaign", text + (" and its effort counts" if entry["effort"] else ""))
         else:
             self.state = "running"
-            changed = "; ".join(differences(old, event.campaign))
+            changes = [*differences(old, event.campaign)]
             if self.undecided:
-                changed = "; ".join(
-                    [*filter(None, [changed]), "measurements were discarded or restored: decides again"]
-                )
-            self.undecided = False
-            changed = changed or "none"
+                changes.append("measurements were discarded or restored: decides again")
+                self.undecided = False
+            changed = "; ".join(changes) or "none"
             changed += "; points that were given up are tried again" if event.anew else ""
             self._add(time, "campaign", f"rules changed: {changed}")
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from orchestrator.executors.base import DISK, QUEUE
-from orchestrator.units import count, format_duration, uncertainty
+from orchestrator.units import count, format_duration, listed, uncertainty
 
 _LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
@@ -110,6 +110,5 @@ def discarded_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
         runs.setdefault(item["reason"], []).append(item["run"])
     lines = []
     for reason, names in runs.items():
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        lines.append(f"discarded: {count(len(names), 'run')}: {reason} ({' '.join(names[:_NAMED])}{more})")
+        lines.append(f"discarded: {count(len(names), 'run')}: {reason} ({listed(names, _NAMED, ' ')})")
     return lines

@@ -376,12 +376,12 @@ def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it
     }
 
 
-@pytest.mark.parametrize("file", [session.CAMPAIGN_FILE, "models.json", "controller.json"])
+@pytest.mark.parametrize("file", [loader.CAMPAIGN_FILE, "models.json", "controller.json"])
 def test_a_full_disk_names_the_file_and_leaves_the_campaign_file_as_it_was(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.run(load(), tmp_path, session.Hooks())
-    before = (tmp_path / session.CAMPAIGN_FILE).read_bytes()
+    before = (tmp_path / loader.CAMPAIGN_FILE).read_bytes()
     real_open = os.open
 
     def full(path: Any, flags: int, *arguments: Any) -> int:
@@ -396,14 +396,14 @@ def test_a_full_disk_names_the_file_and_leaves_the_campaign_file_as_it_was(
     with pytest.raises(JournalWriteError, match=rf"{file}: No space left on device.*resume"):
         session.run(load("stop.budget=3", "stop.patience=4"), tmp_path, session.Hooks())
     monkeypatch.undo()
-    if file == session.CAMPAIGN_FILE:
+    if file == loader.CAMPAIGN_FILE:
         assert (tmp_path / file).read_bytes() == before and not list(tmp_path.glob(f".{file}*"))
     assert session.run(load("stop.budget=3"), tmp_path, session.Hooks()).stopped is not None
 
 
 def test_a_campaign_file_that_was_deleted_is_written_again(tmp_path: Path) -> None:
     session.run(load(), tmp_path, session.Hooks())
-    (tmp_path / session.CAMPAIGN_FILE).unlink()
+    (tmp_path / loader.CAMPAIGN_FILE).unlink()
     session.run(load(), tmp_path, session.Hooks())
     assert session.load(tmp_path).raw == load().raw
 

@@ -199,7 +199,7 @@ def _executed(hostile: Hostile, final: State) -> Iterator[str]:
 
 
 def _budget(hostile: Hostile) -> Iterator[str]:
-    path = hostile.directory / session.CAMPAIGN_FILE
+    path = hostile.directory / loader.CAMPAIGN_FILE
     budget = loader.load(path, (), starts=False).stop.budget
     now = State()
     for entry in hostile.entries():
