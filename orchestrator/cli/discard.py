@@ -67,7 +67,8 @@ def render(found: Changed, restored: bool, directory: Path) -> str:
     lines = [f"{word} what {count(len(found.runs), 'run')} measured{because}"]
     lines += [f"  {run.id}" for run in found.runs[:_SHOWN]]
     if len(found.runs) > _SHOWN:
-        lines.append(f"  and {len(found.runs) - _SHOWN} more: orchestrator runs {where} --state discarded")
+        state = "measured" if restored else "discarded"
+        lines.append(f"  and {len(found.runs) - _SHOWN} more: orchestrator runs {where} --state {state}")
     if found.unknown:
         lines.append(
             f"not looked at: {count(found.unknown, 'run')} on several nodes without a record of their names"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import orchestrator as mo
+from orchestrator.cli.discard import render
 from orchestrator.cli.main import main
+from orchestrator.control.discarding import discard
+from orchestrator.types import Run
 from tests.cli.running import LOCAL, run, write_campaign
 
 WRONG = ("n=2/time-1", "P(n=3) time-1")
@@ -38,6 +42,13 @@ def test_the_runs_are_named_and_what_to_do_next(begun: Path) -> None:
     again = run("discard", begun, *WRONG, "--because", "hot", "--json")
     assert again.code == 2 and "n=3/time-1: it is discarded already (n3 was throttled)" in again.err
     assert "The other 1 run can be: name only these." in again.err
+
+
+@pytest.mark.parametrize(("restored", "state"), [(False, "discarded"), (True, "measured")])
+def test_of_many_runs_it_says_how_to_list_all(begun: Path, restored: bool, state: str) -> None:
+    changed = discard(begun, [WRONG[0]], "hot")
+    many = replace(changed, runs=tuple(Run(changed.runs[0].point, "time", k) for k in range(1, 13)))
+    assert f"  and 2 more: orchestrator runs dir --state {state}" in render(many, restored, begun)
 
 
 def test_every_view_says_what_was_discarded_and_why(begun: Path) -> None:
