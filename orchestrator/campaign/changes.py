@@ -13,6 +13,7 @@ from orchestrator.journal.differences import differences
 from orchestrator.journal.state import FAILURE_RULES, RunStatus, State, has_measured, is_rehearsal
 from orchestrator.launch import generic
 from orchestrator.launch.script import body_of
+from orchestrator.policy import failing
 from orchestrator.storage import file_hash
 from orchestrator.types import Point, Run
 from orchestrator.units import format_cost
@@ -132,9 +133,11 @@ def may_try_again(chosen: Campaign, known: State) -> bool:
     They may if time limits, or what is read of outputs or must stand in them, changed: runs may have
     timed out or been unreadable before. They may in a campaign that stopped, or was about to stop, because
     of failures: changing a rule says that their cause is fixed. After any other stop, they may if the
-    executor or the retries changed.
+    executor or the retries changed, or if points were left out and no rule changed.
     """
     new, old = chosen.raw, loader.normalised(known.campaign)
+    if left_out(known) and not changed_rules(chosen, known):
+        return True
     if _of_program(old, "output") != _of_program(new, "output"):
         return True
     if _said(old) != _said(new) or _limits(old) != _limits(new):
@@ -149,6 +152,15 @@ def may_try_again(chosen: Campaign, known: State) -> bool:
 def stopped_by_failures(known: State) -> bool:
     """Return whether a campaign has stopped because of failures: resuming it says that the cause is fixed."""
     return known.stopped is not None and known.stopped.rule in FAILURE_RULES
+
+
+def left_out(known: State) -> bool:
+    """Return whether a campaign has measured all but points at which its program fails.
+
+    Resuming it by the same rules says that the program runs there now.
+    """
+    stop = known.stopped
+    return stop is not None and stop.rule == "exhausted" and bool(failing.regions(known))
 
 
 def _unfinished(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str | None:

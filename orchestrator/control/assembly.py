@@ -23,7 +23,7 @@ from orchestrator.journal.state import State
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
 from orchestrator.models.sums import with_sums
-from orchestrator.policy import effort_runs
+from orchestrator.policy import effort_runs, failing
 from orchestrator.policy.decide import Policy
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.packing import SharingRules
@@ -57,7 +57,9 @@ class Assembly:
         compared = self.campaign.compare
         if compared is None or isinstance(choices, Nothing):
             return choices
-        return paired(choices, VARIANT, compared.names, state.infeasible, rng)
+        both = paired(choices, VARIANT, compared.names, state.infeasible, rng)
+        known = failing.regions(state)
+        return [choice for choice in both if not failing.why_not(choice.point, known)]
 
     def effort_rules(self) -> effort_runs.Rules | None:
         """Return the rules of counting effort; None where no effort is counted."""
@@ -123,7 +125,7 @@ class Assembly:
         campaign, costs, effort = self.campaign, self.expected_costs(models), self.effort_rules()
         predicted = any(model.metric == ELAPSED for model in models)
         return View(
-            space=self.space,
+            space=failing.without(self.space, failing.regions(state)),
             evaluation_point=campaign.evaluation_point,
             measurements=known,
             models=models,

@@ -67,9 +67,10 @@ class Hooks:
     """Functions that the loop calls: for each entry, for changed rules, for remarks, to ask whether to stop.
 
     ``boundary`` (see `Journal`) is for tests of crashes. ``again``: continue a campaign that has stopped
-    because of failures, also with the same rules. ``patient``: wait on a full disk instead of stopping.
-    ``begin``: without it, nothing may be begun, as after an interrupt. ``cluster``: the name of this one, of
-    which the user says that its runs take the same times as those on the one before.
+    because of failures, or without the points that fail, also with the same rules. ``patient``: wait on a
+    full disk instead of stopping. ``begin``: without it, nothing may be begun, as after an interrupt.
+    ``cluster``: the name of this one, of which the user says that its runs take the same times as those on
+    the one before.
     """
 
     listen: loop.Listener = lambda entry, state: None
@@ -203,6 +204,8 @@ def _changes(chosen: Campaign, known: State, hooks: Hooks) -> list[str]:
     changes = campaign_changes.changed_rules(chosen, known) if known.id else []
     if hooks.again and campaign_changes.stopped_by_failures(known):
         changes.append("failures are counted from zero, and points that were given up are tried again")
+    elif hooks.again and not changes and campaign_changes.left_out(known):
+        changes.append("points that were given up or left out are tried again")
     if hooks.begin and known.undecided:
         changes.append("measurements were discarded or restored: what to do next is decided again")
     return changes

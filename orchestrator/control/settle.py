@@ -15,6 +15,7 @@ from orchestrator.journal.executables import Digests
 from orchestrator.journal.measurements import repetitions, standing
 from orchestrator.journal.state import InFlight, State
 from orchestrator.launch.failures import last_telling_line, sign_of_infrastructure, sign_of_memory
+from orchestrator.policy import failing
 from orchestrator.policy.effort_runs import NOTHING, Plan
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
@@ -58,7 +59,9 @@ def round_of(
         count(choice.point)
     for point in effort.wanted:
         count(point)
-    return events.RoundProposed(number, tuple(runs), tuple(runs.values()), effort.note)
+    left_out = (f"{failing.LEFT_OUT}{region.where}" for region in failing.regions(state))
+    note = "; ".join(filter(None, (effort.note, *left_out)))
+    return events.RoundProposed(number, tuple(runs), tuple(runs.values()), note)
 
 
 def maximum_charges(observations: Sequence[Observation], state: State) -> dict[Attempt, float]:

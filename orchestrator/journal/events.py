@@ -82,7 +82,7 @@ class ExecutableReplaced:
 class RoundProposed:
     """The runs that the strategy chose, with one reason per run.
 
-    ``note`` gives the reason why no effort is counted, where it could be.
+    ``note`` gives the reason why no effort is counted, where it could be, and which points are left out.
     """
 
     round: int

@@ -119,7 +119,7 @@ _OWN = re.compile(
 )
 
 
-# What launchers print after a program has said what is wrong, if it said anything.
+# What launchers print after a program has said what is wrong, if it said anything, and parting words.
 _BANNER = re.compile(
     r"Primary job\s+terminated normally, but \d+ process"
     r"|a non-zero exit code\.+ Per user-direction, the job has been aborted"
@@ -138,6 +138,7 @@ _BANNER = re.compile(
     r"|(?:\d+: )?srun: error: \S+: tasks? [\d,-]+: Exited with exit code"
     r"|slurmstepd: error: \*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*"
     r"|srun: cluster configuration lacks support for cpu binding|cpu-bind\S*="
+    r"|(?i:exit|exiting|quitting|aborting|terminating|stopping)(?i: (?:now|(?:the )?(?:program|run)))?\W*$"
 )
 _SAYS = re.compile(r"[^\W_]")  # a line of dashes says nothing
 _NO_FILE = re.compile(
@@ -190,8 +191,9 @@ def sign_of_infrastructure(texts: Iterable[str], timed_out: bool = False) -> str
 def last_telling_line(texts: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the last line that says something, printable, and the name of the output that has it.
 
-    The first output that has one counts. Lines without letters or digits say nothing, and banners of
-    launchers nothing about the program: such a line is only taken if there is no other.
+    The first output that has one counts. Lines without letters or digits say nothing, banners of launchers
+    nothing about the program, and "Exiting" nothing about the reason: such a line is only taken if there is
+    no other.
     """
     lines = [(name, line) for name, text in texts.items() for line in reversed(text.splitlines())]
     saying = [(name, line) for name, line in lines if _SAYS.search(line)]

@@ -24,6 +24,7 @@ from orchestrator.journal.state import (
     measured_before,
     validation_run,
 )
+from orchestrator.policy import failing
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement
@@ -219,18 +220,36 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
 
 
 def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
-    """Return the stop rule that holds in the middle of a round, too."""
+    """Return the stop rule that holds in the middle of a round, too.
+
+    Failures at points where the program does not run say nothing of the others.
+    """
     if policy.wall_time is not None and state.started is not None and now - state.started >= policy.wall_time:
         return BeginStop("wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed")
-    if state.consecutive_given_up >= policy.failures:
+    if state.consecutive_given_up >= policy.failures and _elsewhere(state)[0] >= policy.failures:
         reasons = [item.reason for item in state.runs.values() if item.status is RunStatus.GIVEN_UP]
         detail = f"{count(state.consecutive_given_up, 'point')} in a row were given up"
         return BeginStop("failures", f"{detail}; {_cause(reasons)}")
     rate, failed = policy.failure_rate, [reason for reason in state.recent if reason]
-    if rate is not None and len(state.recent) == RECENT and len(failed) >= rate * RECENT:
+    if rate is None or len(state.recent) < RECENT:
+        return None
+    if len(failed) >= rate * RECENT and _elsewhere(state)[1] >= rate * RECENT:
         detail = f"{len(failed)} of the last {RECENT} attempts failed"
         return BeginStop("failure_rate", f"{detail}; {_cause(failed)}")
     return None
+
+
+def _elsewhere(state: State) -> tuple[float, float]:
+    """Return how many points were given up, and how many attempts failed, outside regions that fail.
+
+    Without such regions that is no bound on either.
+    """
+    known = failing.regions(state)
+    if not known:
+        return math.inf, math.inf
+    runs = [(run, item) for run, item in state.runs.items() if not failing.why_not(run.point, known)]
+    points = {run.point for run, item in runs if item.status is RunStatus.GIVEN_UP}
+    return len(points), sum(len(item.failures) for _, item in runs)
 
 
 def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
@@ -238,7 +257,7 @@ def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
     failed = [item.reason for item in state.runs.values() if item.status is RunStatus.GIVEN_UP]
     if failed and not has_measured(state):
         return BeginStop("failures", f"every run was given up; {_cause(failed)}")
-    return BeginStop(rule, detail)
+    return BeginStop(rule, "; ".join([detail, *failing.warnings(state)]))
 
 
 def _cause(reasons: Sequence[str]) -> str:
@@ -319,11 +338,16 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
     kept = kept_for_validation(state, policy, estimates)
     budget = policy.budget - kept
     tried_again = _tried_again(state)
+    known = failing.regions(state) if waiting else ()
     seen: list[Run] = []
     for run in waiting:
         seen.append(run)
         if run.point in state.infeasible:
             chosen[run] = Skip(run, f"{run.point} was given up")
+            continue
+        may_fail = run == state.validation or state.runs[run].failures  # what was begun may have its retries
+        if not may_fail and (why := failing.why_not(run.point, known)):
+            chosen[run] = Skip(run, why)
             continue
         if (why := estimates.points[run.point].too_long) and not measured_before(state, run):
             chosen[run] = Skip(run, why)

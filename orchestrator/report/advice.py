@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from orchestrator.journal.state import FAILURE_RULES, State, StopReason, has_measured
+from orchestrator.policy import failing
 from orchestrator.types import FailureClass
 from orchestrator.units import campaign_unit
 
@@ -61,6 +62,11 @@ def to_continue(state: State, directory: Path) -> str:
             f"remedy: {remedy(state.stopped, where)}; orchestrator log {where} lists what failed. Then "
             f"continue with: orchestrator resume {where} (failures are counted from zero, and points that "
             "were given up are tried again)"
+        )
+    if state.stopped.rule == "exhausted" and failing.regions(state):
+        return (
+            "points were left out at which the program fails; once it runs there, continue with: "
+            f"orchestrator resume {where} (they are tried again)"
         )
     if state.stopped.rule in _DONE and _WITH_MORE not in state.stopped.detail:
         return (

@@ -11,7 +11,7 @@ from orchestrator.journal import executables, nodes
 from orchestrator.journal.references import references
 from orchestrator.journal.state import RunStatus, State, has_measured, is_rehearsal
 from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
-from orchestrator.policy import pace
+from orchestrator.policy import failing, pace
 from orchestrator.report import controller, extrapolation, models_document
 from orchestrator.report.metrics import described
 from orchestrator.resources import core_hours
@@ -96,6 +96,7 @@ def combined(
         "pace": pace_of(state, budget),
         "last_round": _last_round(state),
         "given_up": _given_up(state),
+        "left_out": failing.warnings(state, _evaluation_point(state)),
         "discarded": discarded(state),
         "decides_again": state.undecided,
         "metrics": described(state.campaign),

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
+from orchestrator.policy import failing
 from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings, units, with_unit
@@ -97,7 +98,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
         lines.append(f"of these count effort: {_numbers(status['effort_runs'])}")
     if status["effort"]:
         lines.append(_effort_line(status["effort"]))
-    if status["note"]:
+    if status["note"] and not status["note"].startswith(failing.LEFT_OUT):  # said below, with the reason
         lines.append(status["note"])
     if status["jobs"]["runs_that_shared_one"]:
         lines.append(_jobs_line(status["jobs"]))
@@ -253,6 +254,7 @@ def _loss_lines(status: Mapping[str, Any]) -> list[str]:
     if status["no_validation"] is not None:
         lines.append(status["no_validation"])
     lines += discarded_lines(status["discarded"])
+    lines += status["left_out"]
     return lines + [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
 
 

@@ -190,6 +190,15 @@ def test_the_last_telling_line_is_that_of_the_program(banner: str) -> None:
     assert last_telling_line({"stderr": banner, "stdout": f"{ERROR}\n{MPICH}"}) == ("stdout", ERROR)
 
 
+@pytest.mark.parametrize(
+    "parting", ["Exiting...", "exiting now", "Aborting!", "Stopping the program", "exit"]
+)
+def test_parting_words_say_nothing_of_the_reason(parting: str) -> None:
+    assert last_telling_line({"stderr": f"{ERROR}\n{parting}\n{OPEN_MPI}"}) == ("stderr", ERROR)
+    assert last_telling_line({"stderr": parting, "stdout": ERROR}) == ("stdout", ERROR)
+    assert last_telling_line({"stderr": parting}) == ("stderr", parting)
+
+
 def test_where_only_launchers_speak_their_banner_is_taken() -> None:
     assert last_telling_line({"stderr": OPEN_MPI, "stdout": "====\n"}) == ("stderr", "Exit code:    3")
     assert last_telling_line({"stderr": "---\n", "stdout": ""}) is None

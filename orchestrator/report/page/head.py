@@ -213,6 +213,7 @@ def campaign_warnings(subject: Subject, status: Mapping[str, Any]) -> list[str]:
         given_up = len(status["given_up"])
         verb = "was" if given_up == 1 else "were"
         found.append(f"{count(given_up, 'run')} {verb} given up: see the list below the failures")
+    found += status["left_out"]
     found += discarded_lines(status["discarded"])
     found += status["executables"]
     if status["uncertainty_percent"] is not None and status["uncertainty_percent"] > 100:

@@ -1,0 +1,252 @@
+"""Where a program does not run, as far as failures tell: beyond which values every run was given up. Pure.
+
+A program that needs too much memory at large sizes, or does not converge there, fails at every such point. A
+campaign that learns it from the first of them spends its budget elsewhere. So points are set aside that are
+beyond failed ones in one parameter or two, if no measured point is, and if chance would not arrange failures
+so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.journal.setbacks import most_frequent
+from orchestrator.journal.state import RunStatus, State
+from orchestrator.strategies.base import Space
+from orchestrator.strategies.drawing import Listed
+from orchestrator.types import Parameter, Point, Value, format_value
+from orchestrator.units import count, listed
+
+# Probability up to which an arrangement of failures is no chance, and relabelings from which it is estimated.
+# Chosen by hand; not derived.
+_CHANCE, _RELABELINGS = 0.05, 199
+# Most measured points that are relabeled: bounds memory (matrices of their square). Chosen by hand.
+_MOST_MEASURED = 300
+_MOST_NAMED = 3
+LEFT_OUT = "left out: "
+# What failures of one cause have in common: their class, and with which exit code the program ended.
+_KIND = re.compile(r"^([^:]*(?:: exit code \d+)?).*", re.DOTALL)
+
+Relation = tuple[str, str]
+"""A parameter, and how its value compares with that of a failed point: ``>=``, ``<=`` or ``=``."""
+Corner = tuple[tuple[str, str, Value], ...]
+"""Relations to the values of one failed point, all of which must hold: ``n >= 400`` and ``p <= 2``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """Points at which a program is expected to fail.
+
+    Attributes
+    ----------
+    rules
+        All must hold of a point; each is a list of corners, of which one must hold.
+    failed, measured
+        How many points were given up, all of them inside, and how many were measured, all of them outside.
+    cause
+        The most frequent reason of the failures.
+    """
+
+    rules: tuple[tuple[Corner, ...], ...]
+    failed: int
+    measured: int
+    cause: str
+
+    def __contains__(self, point: object) -> bool:
+        return isinstance(point, Point) and all(
+            any(all(_holds(point, *condition) for condition in corner) for corner in rule)
+            for rule in self.rules
+        )
+
+    def __str__(self) -> str:
+        tried = f"all {count(self.failed, 'point')} tried there were given up"
+        return f"{self.where} ({tried}, none of {self.measured} measured ones is there; {self.cause})"
+
+    @property
+    def where(self) -> str:
+        """The region in words: ``n >= 300``."""
+        texts = [_in_words(rule) for rule in self.rules]
+        alone = len(self.rules) == 1
+        return " and ".join(
+            text if alone or len(rule) == 1 else f"({text})"
+            for text, rule in zip(texts, self.rules, strict=True)
+        )
+
+
+def _in_words(rule: Sequence[Corner]) -> str:
+    parts = [
+        " and ".join(f"{name} {how} {format_value(value)}" for name, how, value in corner) for corner in rule
+    ]
+    several = len(parts) > 1 and len(rule[0]) > 1
+    return listed([f"({part})" if several else part for part in parts], _MOST_NAMED, " or ")
+
+
+def regions(state: State) -> tuple[Region, ...]:
+    """Return where a program is expected to fail, by what was given up and what was measured so far.
+
+    Points that were measured before count as measured. What a `resume` tries again is not known to fail.
+    """
+    if len(state.infeasible) < 2:
+        return ()
+    reasons: dict[Point, str] = {}
+    measured: set[Point] = set()
+    for run, item in state.runs.items():
+        if run.kind == "time" and item.status in (RunStatus.MEASURED, RunStatus.DISCARDED):
+            measured.add(run.point)
+        elif run.kind == "time" and item.status is RunStatus.GIVEN_UP and run.point in state.infeasible:
+            reasons[run.point] = re.sub(r" \(\d+ attempts?\)$", "", item.reason)
+    known = (item for item in reasons.items() if item[0] not in measured)
+    failed = tuple(sorted(known, key=lambda item: item[0].key))
+    return _regions(failed, frozenset(measured))
+
+
+def warnings(state: State, target: Point | None = None) -> list[str]:
+    """Return which points are left out and why, and whether ``target``, P₊, would be one of them."""
+    known = regions(state)
+    found = [f"{LEFT_OUT}{region}" for region in known]
+    if target is not None and any(target in region for region in known):
+        found.append(
+            "the evaluation point is one of those at which the program probably fails: models there are of a "
+            "program that runs"
+        )
+    return found
+
+
+def why_not(point: Point, known: Collection[Region]) -> str:
+    """Return why a run at a point would probably fail; empty where nothing says so."""
+    return next((f"{LEFT_OUT}{region}" for region in known if point in region), "")
+
+
+def without(space: Space, known: Sequence[Region]) -> Space:
+    """Return a search space without the points at which a program is expected to fail."""
+    if not known:
+        return space
+    return _ListedRest(space, known) if isinstance(space, Listed) else _Rest(space, known)
+
+
+class _Rest:
+    """What is left of a search space; see `Space`."""
+
+    def __init__(self, space: Space, known: Sequence[Region]):
+        self._space = space
+        self._known = known
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self._space.parameters
+
+    def __iter__(self) -> Iterator[Point]:
+        return filter(self._is_left, self._space)
+
+    def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
+        return filter(self._is_left, self._space.within(fixed))
+
+    def __contains__(self, point: object) -> bool:
+        return point in self._space and self._is_left(point)
+
+    def _is_left(self, point: object) -> bool:
+        return not any(point in region for region in self._known)
+
+
+class _ListedRest(_Rest):
+    """What is left of a list of points; see `Listed`."""
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        return tuple(self)
+
+
+@lru_cache(maxsize=4)  # decisions are taken much more often than points are given up or measured
+def _regions(failed: tuple[tuple[Point, str], ...], measured: frozenset[Point]) -> tuple[Region, ...]:
+    """Return the simplest regions: one condition for all failures, or what each cause has, or two for all."""
+    if len(failed) < 2 or not measured:
+        return ()
+    succeeded = sorted(measured, key=lambda point: point.key)
+    causes: dict[str, dict[Point, str]] = {}
+    for point, reason in failed:
+        causes.setdefault(_KIND.sub(r"\1", reason), {})[point] = reason
+    found = _region(dict(failed), succeeded, 1)
+    if found is None and len(causes) > 1:
+        each = [_region(some, succeeded, 1) or _region(some, succeeded, 2) for some in causes.values()]
+        if any(each):
+            return tuple(region for region in each if region is not None)
+    found = found or _region(dict(failed), succeeded, 2)
+    return () if found is None else (found,)
+
+
+def _region(failed: Mapping[Point, str], measured: Sequence[Point], size: int) -> Region | None:
+    """Return the region of conditions on ``size`` parameters that separate failures from measured points."""
+    tried = _rules([*failed, *measured], size)
+    apart = [rule for rule in tried if not _beyond(measured, list(failed), rule).any()]
+    if not apart or _chance([*failed, *measured[:_MOST_MEASURED]], tried, len(failed)) > _CHANCE:
+        return None
+    cause, _ = most_frequent(list(failed.values()))
+    rules = [_corners(list(failed), rule) for rule in apart]
+    return Region(rules=tuple(rules), failed=len(failed), measured=len(measured), cause=cause)
+
+
+def _rules(points: Sequence[Point], size: int) -> list[tuple[Relation, ...]]:
+    """Return how points may be beyond others, in parameters that vary among them.
+
+    That a number is one of those that failed is as special as a condition on two parameters.
+    """
+    ordered: list[str] = []
+    categorical: list[str] = []
+    for name in points[0].as_dict():
+        values = {point.as_dict().get(name) for point in points}
+        if len(values) > 1 and None not in values:
+            (categorical if any(isinstance(value, str) for value in values) else ordered).append(name)
+    relations = [(name, how) for name in ordered for how in (">=", "<=")]
+    relations += [(name, "=") for name in categorical]
+    if size == 1:
+        return [(relation,) for relation in relations]
+    pairs = [(one, other) for one, other in combinations(relations, 2) if one[0] != other[0]]
+    return [*pairs, *(((name, "="),) for name in ordered)]
+
+
+def _beyond(points: Sequence[Point], others: Sequence[Point], rule: Sequence[Relation]) -> NDArray[np.bool_]:
+    """Return whether points are beyond others, or equal to them; shape (points, others)."""
+    result = np.ones((len(points), len(others)), dtype=bool)
+    for name, how in rule:
+        kind = object if how == "=" else float
+        here = np.array([point[name] for point in points], dtype=kind)[:, None]
+        there = np.array([point[name] for point in others], dtype=kind)
+        result &= here == there if how == "=" else here >= there if how == ">=" else here <= there
+    return result
+
+
+def _corners(failed: Sequence[Point], rule: Sequence[Relation]) -> tuple[Corner, ...]:
+    """Return the relations to those failed points that are beyond no other one."""
+    beyond = _beyond(failed, failed, rule)
+    further = np.any(beyond & ~beyond.T, axis=1).tolist()
+    nearest = (point for point, is_further in zip(failed, further, strict=True) if not is_further)
+    corners = {tuple((name, how, point[name]) for name, how in rule) for point in nearest}
+    return tuple(sorted(corners, key=lambda corner: [(isinstance(v, str), v) for _, _, v in corner]))
+
+
+def _holds(point: Point, name: str, how: str, value: Value) -> bool:
+    here = point.as_dict().get(name)
+    if how == "=" or isinstance(here, str) or isinstance(value, str) or here is None:
+        return here == value
+    return here >= value if how == ">=" else here <= value
+
+
+def _chance(points: Sequence[Point], rules: Sequence[tuple[Relation, ...]], failed: int) -> float:
+    """Return how often so many failures at random points would be apart from all measured ones, too.
+
+    A permutation test: of the points the first ``failed`` fail; equal numbers draw the same relabelings.
+    """
+    rng = np.random.default_rng([failed, len(points)])
+    fails = np.argsort(rng.random((_RELABELINGS, len(points))), axis=1) < failed
+    weights, apart = fails.astype(np.float32), np.zeros(_RELABELINGS, dtype=bool)
+    for rule in rules:
+        beyond = _beyond(points, points, rule).astype(np.float32)
+        apart |= np.einsum("pf,pf->p", (1 - weights) @ beyond, weights) == 0
+    return float((1 + apart.sum()) / (1 + _RELABELINGS))

@@ -1,0 +1,273 @@
+"""Where a program does not run is learned from failures, neither from chance nor against a measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.journal import events
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import State
+from orchestrator.policy import failing
+from orchestrator.policy.decide import BeginStop, Policy, Skip, Submit, for_want_of_runs, next_actions
+from orchestrator.policy.failing import Region, regions
+from orchestrator.strategies.drawing import Listed
+from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run, Value
+from tests.policy.known import estimates
+
+POLICY = Policy(
+    budget=1e6,
+    patience=2,
+    failures=3,
+    max_pending=100,
+    retries={FailureClass.APPLICATION: 1},
+    failure_rate=0.75,
+)
+SIZES = tuple(Point.of(n=n, p=p) for n, p in product((100, 200, 300, 400), (1, 2, 4)))
+EXIT = "application: exit code 1; last line of stderr: Error: 7 negative volumes"
+
+
+def after(
+    failed: Iterable[Point], measured: Iterable[Point], waiting: Iterable[Point] = (), why: str = EXIT
+) -> State:
+    """Return the state in which points were measured or given up, and others wait to be begun."""
+    kinds = {**dict.fromkeys(measured, True), **dict.fromkeys(failed, False)}
+    runs = tuple(Run(point) for point in (*kinds, *waiting))
+    new: list[events.Event] = [events.RoundProposed(1, runs, ("new",) * len(runs))]
+    for point, succeeds in kinds.items():
+        run = Run(point)
+        for number in (1,) if succeeds else (1, 2):
+            attempt = Attempt(run, number)
+            new.append(events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=9.0, reserved=9.0))
+            new.append(
+                events.AttemptFinished(
+                    attempt=attempt,
+                    elapsed=1.0,
+                    cost=1.0,
+                    samples={},
+                    failure=None if succeeds else FailureClass.APPLICATION,
+                    reason="" if succeeds else why,
+                )
+            )
+        if not succeeds:
+            new.append(events.RunGivenUp(run, f"{why} (2 attempts)"))
+    state = State()
+    for time, event in enumerate(new):
+        state = apply(state, event, float(time))
+    return state
+
+
+def large(points: Iterable[Point], least: int = 300) -> list[Point]:
+    return [point for point in points if point.number("n") >= least]
+
+
+def small(points: Iterable[Point], least: int = 300) -> list[Point]:
+    return [point for point in points if point.number("n") < least]
+
+
+def only(found: tuple[Region, ...]) -> Region:
+    (region,) = found
+    return region
+
+
+def test_values_from_which_every_run_fails_are_learned() -> None:
+    region = only(regions(after(large(SIZES), small(SIZES))))
+    assert str(region) == (
+        "n >= 300 (all 6 points tried there were given up, none of 6 measured ones is there; "
+        "application: exit code 1; last line of stderr: Error: 7 negative volumes)"
+    )
+    assert Point.of(n=1000, p=16) in region
+    assert Point.of(n=250, p=1) not in region  # between the last that runs and the first that fails
+
+
+def test_values_up_to_which_every_run_fails_are_learned() -> None:
+    assert only(regions(after(small(SIZES), large(SIZES)))).where == "n <= 200"
+
+
+def test_a_category_that_fails_is_learned() -> None:
+    points = [Point.of(solver=solver, n=n) for solver, n in product(("cg", "amg"), (1, 2, 3, 4, 5))]
+    broken = [point for point in points if point["solver"] == "amg"]
+    assert only(regions(after(broken, [p for p in points if p not in broken]))).where == "solver = amg"
+
+
+def test_memory_per_rank_is_a_region_of_two_parameters() -> None:
+    points = [Point.of(n=n, p=p) for n, p in product((100, 200, 400, 800), (1, 2, 4))]
+    fits = [point for point in points if point.number("n") / point.number("p") <= 100]
+    region = only(regions(after([point for point in points if point not in fits], fits)))
+    assert region.where == "(n >= 200 and p <= 1) or (n >= 400 and p <= 2) or (n >= 800 and p <= 4)"
+    assert Point.of(n=1600, p=4) in region
+    assert Point.of(n=800, p=8) not in region
+
+
+def test_where_two_parameters_explain_failures_alike_both_are_needed() -> None:
+    line = [Point.of(n=n, m=n) for n in (1, 2, 3, 4, 5, 6, 7, 8)]
+    region = only(regions(after(line[5:], line[:5])))
+    assert region.where == "m >= 6 and n >= 6" or region.where == "n >= 6 and m >= 6"
+    assert Point.of(n=7, m=1) not in region  # the run there tells them apart
+
+
+def test_each_cause_may_have_its_region() -> None:
+    state = after([Point.of(n=n, p=1) for n in (500, 600, 700, 800)], [Point.of(n=n, p=4) for n in (1, 2)])
+    runs = [Point.of(n=n, p=p) for n, p in product((10, 20, 30), (1, 2, 4))]
+    both = after(large(SIZES), [*small(SIZES), *runs])
+    assert len(regions(state)) <= 1
+    other = [Point.of(n=n, p=p) for n, p in product((10, 20, 30), (8, 16, 32))]
+    for run in other:
+        both = _given_up(both, run, "memory: out of memory")
+    assert {region.where for region in regions(both)} == {"n >= 300", "p >= 8"}
+
+
+def _given_up(state: State, point: Point, why: str) -> State:
+    run = Run(point)
+    proposed = events.RoundProposed(state.round + 1, (run,), ("new",))
+    return apply(apply(state, proposed, 0.0), events.RunGivenUp(run, why), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("failed", "measured"),
+    [
+        ([], SIZES),
+        (SIZES, []),  # nothing runs anywhere: the stop rules end that
+        (SIZES[-1:], SIZES[:-1]),  # a single failure
+        ([SIZES[4], SIZES[6]], [SIZES[0]]),  # too few points to tell it from chance
+        ([SIZES[0], SIZES[7], SIZES[3]], [SIZES[1], SIZES[2], SIZES[4], SIZES[5], SIZES[6]]),  # scattered
+    ],
+)
+def test_what_chance_explains_is_no_region(failed: list[Point], measured: list[Point]) -> None:
+    assert regions(after(failed, measured)) == ()
+
+
+def test_values_at_which_every_run_fails_are_learned() -> None:
+    """As those of a program that needs a power of two."""
+    points = [Point.of(n=n, p=p) for n, p in product((1, 2, 3), range(1, 9))]
+    powers = [point for point in points if point["p"] in (1, 2, 4, 8)]
+    region = only(regions(after([point for point in points if point not in powers], powers)))
+    assert region.where == "p = 3 or p = 5 or p = 6 and 1 more"
+    assert Point.of(n=9, p=7) in region
+    assert Point.of(n=1, p=9) not in region
+
+
+def test_a_measurement_beyond_ends_a_region() -> None:
+    known = after(large(SIZES), small(SIZES))
+    assert regions(known)
+    run = Run(Point.of(n=800, p=8))
+    flight = events.AttemptIntended(attempt=Attempt(run, 1), name="x", cores=1, limit=9.0, reserved=9.0)
+    done = events.AttemptFinished(attempt=Attempt(run, 1), elapsed=1.0, cost=1.0, samples={})
+    for event in (events.RoundProposed(2, (run,), ("new",)), flight, done):
+        known = apply(known, event, 0.0)
+    assert not any(run.point in region for region in regions(known))
+
+
+POINTS = st.builds(
+    lambda n, p, s: Point.of(n=n, p=p, s=s),
+    st.sampled_from((1, 2, 4, 8)),
+    st.integers(1, 4),
+    st.sampled_from(("a", "b")),
+)
+
+
+@given(st.dictionaries(POINTS, st.booleans(), min_size=2, max_size=24), st.randoms())
+def test_no_measured_point_is_left_out_and_the_order_does_not_matter(
+    outcome: dict[Point, bool], random: object
+) -> None:
+    failed = [point for point, succeeds in outcome.items() if not succeeds]
+    measured = [point for point, succeeds in outcome.items() if succeeds]
+    known = regions(after(failed, measured))
+    assert not any(point in region for region in known for point in measured)
+    assert all(any(point in region for region in known) for point in failed) or len(known) != 1
+    random.shuffle(failed)  # type: ignore[attr-defined]
+    random.shuffle(measured)  # type: ignore[attr-defined]
+    again = regions(after(failed, measured))
+    assert [region.where for region in again] == [region.where for region in known]
+
+
+@dataclass(frozen=True)
+class Grid:
+    parameters: tuple[Parameter, ...]
+
+    def __iter__(self) -> Iterator[Point]:
+        return self.within({})
+
+    def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
+        return (p for p in SIZES if all(p[name] == value for name, value in fixed.items()))
+
+    def __contains__(self, point: object) -> bool:
+        return point in SIZES
+
+
+class Listing(Grid):
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return SIZES
+
+
+@pytest.mark.parametrize("kind", [Grid, Listing])
+def test_a_search_space_loses_the_points_of_regions(kind: type[Grid]) -> None:
+    space = kind((Parameter("n", (100, 200, 300, 400)), Parameter("p", (1, 2, 4))))
+    assert failing.without(space, ()) is space
+    rest = failing.without(space, regions(after(large(SIZES), small(SIZES))))
+    assert list(rest) == small(SIZES)
+    assert list(rest.within({"p": 2})) == small(SIZES)[1::3]
+    assert SIZES[0] in rest and SIZES[-1] not in rest
+    assert rest.parameters == space.parameters
+    assert isinstance(rest, Listed) == isinstance(space, Listed)
+    assert not isinstance(rest, Listed) or rest.points == tuple(small(SIZES))
+
+
+def test_runs_of_the_round_that_would_fail_alike_are_not_begun() -> None:
+    further, inside = Point.of(n=100, p=8), Point.of(n=500, p=8)
+    state = after(large(SIZES), small(SIZES), (further, inside))
+    said = next_actions(state, POLICY, 100.0, estimates())
+    (begun,) = (item for item in said if isinstance(item, Submit))
+    (skipped,) = (item for item in said if isinstance(item, Skip))
+    assert begun.attempt.run.point == further
+    assert skipped.run.point == inside
+    assert skipped.reason.startswith("left out: n >= 300 (all 6 points")
+
+
+def test_a_validation_is_tried_wherever_it_is() -> None:
+    state = after(large(SIZES), small(SIZES))
+    run = Run(Point.of(n=500, p=4))
+    for event in (
+        events.RoundCompleted(round=1, smape=None, width=None, improved=True),
+        events.StopRuleReached("patience", ""),
+        events.ValidationProposed(run),
+    ):
+        state = apply(state, event, 0.0)
+    said = next_actions(state, POLICY, 100.0, estimates())
+    assert [item.attempt.run for item in said if isinstance(item, Submit)] == [run]
+
+
+def test_failures_where_the_program_does_not_run_stop_no_campaign() -> None:
+    many = [Point.of(n=n, p=p) for n, p in product((300, 400, 500, 600, 700, 800), (1, 2))]
+    state = after(many, small(SIZES), [Point.of(n=100, p=8)])  # the last twelve points, 24 attempts, failed
+    said = next_actions(state, POLICY, 100.0, estimates())
+    assert [type(item) for item in said] == [Submit]
+
+
+def test_failures_everywhere_stop_a_campaign() -> None:
+    broken = [SIZES[0], *large(SIZES)]  # one of them where others run
+    said = next_actions(after(broken, small(SIZES)[1:]), POLICY, 100.0, estimates())
+    assert [(type(item), item.rule) for item in said if isinstance(item, BeginStop)] == [
+        (BeginStop, "failures")
+    ]
+
+
+def test_the_stop_says_what_was_left_out() -> None:
+    state = after(large(SIZES), small(SIZES))
+    assert for_want_of_runs(state, "exhausted", "nothing is left").detail.startswith(
+        "nothing is left; left out: n >= 300 (all 6 points tried there"
+    )
+
+
+def test_it_is_said_whether_the_evaluation_point_is_left_out() -> None:
+    state = after(large(SIZES), small(SIZES))
+    assert len(failing.warnings(state, Point.of(n=50, p=64))) == 1
+    assert failing.warnings(state, Point.of(n=800, p=64))[1].startswith(
+        "the evaluation point is one of those"
+    )
