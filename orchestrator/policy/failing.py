@@ -113,8 +113,7 @@ def warnings(state: State, target: Point | None = None) -> list[str]:
     found = [f"{LEFT_OUT}{region}" for region in known]
     if target is not None and any(target in region for region in known):
         found.append(
-            "the evaluation point is one of those at which the program probably fails: models there are of a "
-            "program that runs"
+            "the evaluation point is one of these: the program probably fails there, whatever its models say"
         )
     return found
 

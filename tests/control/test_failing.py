@@ -83,7 +83,7 @@ def test_status_and_log_say_what_was_left_out(tmp_path: Path, capsys: pytest.Cap
     said = " ".join(capsys.readouterr().out.split())
     assert re.search(r"left out: n >= \d+ \(all \d+ points tried there were given up, none of \d+ ", said)
     assert "application: exit code 3; last line of stderr: Error: mesh too fine)" in said
-    assert "the evaluation point is one of those at which the program probably fails" in said
+    assert "the evaluation point is one of these: the program probably fails there" in said
     assert main(["status", "--json", str(tmp_path / "told")]) == 0
     assert len(json.loads(capsys.readouterr().out)["left_out"]) == 2
 

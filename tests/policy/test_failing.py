@@ -269,5 +269,5 @@ def test_it_is_said_whether_the_evaluation_point_is_left_out() -> None:
     state = after(large(SIZES), small(SIZES))
     assert len(failing.warnings(state, Point.of(n=50, p=64))) == 1
     assert failing.warnings(state, Point.of(n=800, p=64))[1].startswith(
-        "the evaluation point is one of those"
+        "the evaluation point is one of these"
     )
