@@ -2,17 +2,17 @@
 
 A program that needs too much memory at large sizes, or does not converge there, fails at every such point. A
 campaign that learns it from the first of them spends its budget elsewhere. So points are set aside that are
-beyond failed ones in one parameter or two, if no measured point is, and if chance would not arrange failures
+beyond failed ones in the fewest parameters in which no measured point is, unless chance may arrange failures
 so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,10 @@ from orchestrator.units import count, listed
 # Probability up to which an arrangement of failures is no chance, and relabelings from which it is estimated.
 # Chosen by hand; not derived.
 _CHANCE, _RELABELINGS = 0.05, 199
-# Most measured points that are relabeled: bounds memory (matrices of their square). Chosen by hand.
-_MOST_MEASURED = 300
+# Most measured points that are relabeled, and most rules that are tried: these bound the time, to some tenths
+# of a second. Chosen by hand; not derived.
+_MOST_MEASURED, _MOST_RULES = 200, 500
+_MOST_PARAMETERS = 4  # of a rule
 _MOST_NAMED = 3
 LEFT_OUT = "left out: "
 # What failures of one cause have in common: their class, and with which exit code the program ended.
@@ -36,7 +38,9 @@ _KIND = re.compile(r"^([^:]*(?:: exit code \d+)?).*", re.DOTALL)
 
 Relation = tuple[str, str]
 """A parameter, and how its value compares with that of a failed point: ``>=``, ``<=`` or ``=``."""
-Corner = tuple[tuple[str, str, Value], ...]
+Condition = tuple[str, str, Value]
+"""A relation to a value: ``n >= 400``."""
+Corner = tuple[Condition, ...]
 """Relations to the values of one failed point, all of which must hold: ``n >= 400`` and ``p <= 2``."""
 
 
@@ -72,20 +76,19 @@ class Region:
     @property
     def where(self) -> str:
         """The region in words: ``n >= 300``."""
-        texts = [_in_words(rule) for rule in self.rules]
-        alone = len(self.rules) == 1
-        return " and ".join(
-            text if alone or len(rule) == 1 else f"({text})"
-            for text, rule in zip(texts, self.rules, strict=True)
-        )
+        if all(len(rule) == 1 for rule in self.rules):
+            return _all_of(dict.fromkeys(condition for (corner,) in self.rules for condition in corner))
+        texts = [f"({_in_words(rule)})" for rule in self.rules]
+        return listed(texts, _MOST_NAMED, " and ") if texts[1:] else texts[0][1:-1]
 
 
 def _in_words(rule: Sequence[Corner]) -> str:
-    parts = [
-        " and ".join(f"{name} {how} {format_value(value)}" for name, how, value in corner) for corner in rule
-    ]
-    several = len(parts) > 1 and len(rule[0]) > 1
-    return listed([f"({part})" if several else part for part in parts], _MOST_NAMED, " or ")
+    texts = [_all_of(corner) for corner in rule]
+    return listed([f"({text})" if " and " in text else text for text in texts], _MOST_NAMED, " or ")
+
+
+def _all_of(conditions: Iterable[Condition]) -> str:
+    return " and ".join(f"{name} {how} {format_value(value)}" for name, how, value in conditions)
 
 
 def regions(state: State) -> tuple[Region, ...]:
@@ -164,30 +167,36 @@ class _ListedRest(_Rest):
 
 @lru_cache(maxsize=4)  # decisions are taken much more often than points are given up or measured
 def _regions(failed: tuple[tuple[Point, str], ...], measured: frozenset[Point]) -> tuple[Region, ...]:
-    """Return the simplest regions: one condition for all failures, or what each cause has, or two for all."""
-    if len(failed) < 2 or not measured:
-        return ()
+    """Return the simplest region of all failures, or else those of each cause that has one."""
     succeeded = sorted(measured, key=lambda point: point.key)
     causes: dict[str, dict[Point, str]] = {}
     for point, reason in failed:
         causes.setdefault(_KIND.sub(r"\1", reason), {})[point] = reason
     found = _region(dict(failed), succeeded, 1)
-    if found is None and len(causes) > 1:
-        each = [_region(some, succeeded, 1) or _region(some, succeeded, 2) for some in causes.values()]
-        if any(each):
-            return tuple(region for region in each if region is not None)
-    found = found or _region(dict(failed), succeeded, 2)
-    return () if found is None else (found,)
+    if found is not None or len(causes) == 1:
+        return tuple(filter(None, (found or _simplest(dict(failed), succeeded),)))
+    each = tuple(filter(None, (_simplest(some, succeeded) for some in causes.values())))
+    return each or tuple(filter(None, (_simplest(dict(failed), succeeded),)))
+
+
+def _simplest(failed: Mapping[Point, str], measured: Sequence[Point]) -> Region | None:
+    """Return the region with conditions on the fewest parameters."""
+    for size in range(1, _MOST_PARAMETERS + 1):
+        if (found := _region(failed, measured, size)) is not None:
+            return found
+    return None
 
 
 def _region(failed: Mapping[Point, str], measured: Sequence[Point], size: int) -> Region | None:
     """Return the region of conditions on ``size`` parameters that separate failures from measured points."""
     tried = _rules([*failed, *measured], size)
+    if len(failed) < 2 or len(tried) > _MOST_RULES:
+        return None
     apart = [rule for rule in tried if not _beyond(measured, list(failed), rule).any()]
     if not apart or _chance([*failed, *measured[:_MOST_MEASURED]], tried, len(failed)) > _CHANCE:
         return None
     cause, _ = most_frequent(list(failed.values()))
-    rules = [_corners(list(failed), rule) for rule in apart]
+    rules = sorted((_corners(list(failed), rule) for rule in apart), key=len)
     return Region(rules=tuple(rules), failed=len(failed), measured=len(measured), cause=cause)
 
 
@@ -202,12 +211,9 @@ def _rules(points: Sequence[Point], size: int) -> list[tuple[Relation, ...]]:
         values = {point.as_dict().get(name) for point in points}
         if len(values) > 1 and None not in values:
             (categorical if any(isinstance(value, str) for value in values) else ordered).append(name)
-    relations = [(name, how) for name in ordered for how in (">=", "<=")]
-    relations += [(name, "=") for name in categorical]
-    if size == 1:
-        return [(relation,) for relation in relations]
-    pairs = [(one, other) for one, other in combinations(relations, 2) if one[0] != other[0]]
-    return [*pairs, *(((name, "="),) for name in ordered)]
+    ways = [[(name, ">="), (name, "<=")] for name in ordered] + [[(name, "=")] for name in categorical]
+    rules = [rule for some in combinations(ways, size) for rule in product(*some)]
+    return [*rules, *(((name, "="),) for name in ordered if size == 2)]
 
 
 def _beyond(points: Sequence[Point], others: Sequence[Point], rule: Sequence[Relation]) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.cli.main import main
-from orchestrator.control import session
+from orchestrator.control import reporting, session
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import RunStatus, State
@@ -86,6 +86,13 @@ def test_status_and_log_say_what_was_left_out(tmp_path: Path, capsys: pytest.Cap
     assert "the evaluation point is one of these: the program probably fails there" in said
     assert main(["status", "--json", str(tmp_path / "told")]) == 0
     assert len(json.loads(capsys.readouterr().out)["left_out"]) == 2
+
+
+def test_the_map_of_the_report_shows_what_was_left_out(tmp_path: Path) -> None:
+    finished(tmp_path / "shown", "strategy={name: random, batch_size: 4}")
+    shown = {item["reason"]: item["state"] for item in reporting.document(tmp_path / "shown")["points"]}
+    (why,) = (reason for reason in shown if reason.startswith("left out: n >= "))
+    assert shown[why] == "infeasible"
 
 
 def test_a_resumed_campaign_tries_again(tmp_path: Path) -> None:

@@ -104,6 +104,22 @@ def test_memory_per_rank_is_a_region_of_two_parameters() -> None:
     assert Point.of(n=800, p=8) not in region
 
 
+def test_a_region_may_need_three_parameters() -> None:
+    """As that of a mesh whose blocks become too many with levels of refinement and with time."""
+    points = [Point.of(b=b, r=r, t=t) for b, r, t in product((50, 100, 300), (1, 2, 3, 4), (5, 10, 20))]
+    failed = [p for p in points if p.number("r") * p.number("t") > 0.4 * p.number("b")]
+    region = only(regions(after(failed, [point for point in points if point not in failed])))
+    assert region.where.startswith("(b <= 50 and r >= 2 and t >= 20) or (b <= 50 and r >= 3 and t >= 10) or ")
+    assert Point.of(b=40, r=5, t=40) in region
+    assert Point.of(b=300, r=5, t=40) not in region
+
+
+def test_one_failure_at_the_end_of_all_ranges_is_no_region() -> None:
+    """Expensive points are chosen last: that one of them is beyond all others says nothing."""
+    points = [Point.of(n=n, p=p) for n, p in product(range(10), range(10))]
+    assert regions(after(points[-1:], points[:-1])) == ()
+
+
 def test_where_two_parameters_explain_failures_alike_both_are_needed() -> None:
     line = [Point.of(n=n, m=n) for n in (1, 2, 3, 4, 5, 6, 7, 8)]
     region = only(regions(after(line[5:], line[:5])))

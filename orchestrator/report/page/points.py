@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from orchestrator.journal.state import RunState, RunStatus
+from orchestrator.policy import failing
 from orchestrator.report.page.encoding import place
 from orchestrator.report.page.history import History
 from orchestrator.report.page.numerals import powers
@@ -51,7 +52,12 @@ def points(
     found = [_point(point, item, history) for point, item in seen.items()]
     rest = (pair for pair in excluded if pair[0] not in seen)
     found += [_unseen(point, "infeasible", reason) for point, reason in islice(rest, _MOST_EXCLUDED)]
-    return found + [_unseen(point, "not chosen", "never chosen") for point in space if point not in seen]
+    known = failing.regions(history.state)
+    for point in space:
+        if point not in seen:
+            why = failing.why_not(point, known)
+            found.append(_unseen(point, *(("infeasible", why) if why else ("not chosen", "never chosen"))))
+    return found
 
 
 def _point(point: Point, seen: _Seen, history: History) -> dict[str, Any]:
