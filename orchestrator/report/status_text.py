@@ -269,7 +269,7 @@ def _contradiction_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
 def _left_out_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the notes of models that were fitted to a part of their values, and how many more there are."""
     notes = [
-        f"note: {row['callpath']} {row['metric']}: {note}"
+        f"note: {label(row)} {row['metric']}: {note}"
         for row in rows
         for note in row["notes"]
         if "were left out" in note

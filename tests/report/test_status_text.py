@@ -107,3 +107,5 @@ def test_values_that_models_were_fitted_without_are_named() -> None:
     assert lines[0] == f"note: f0 time: {zeros}" and len(lines) == 6
     assert lines[-1] == "and 2 other notes: status --json"
     assert _left_out_lines([{"callpath": "f", "metric": "time", "notes": ["p has 2 values"]}]) == []
+    (line,) = _left_out_lines([{**rows[0], "category": {"solver": "cg"}}])
+    assert line.startswith("note: f0 [solver=cg] time: ")
