@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import re
 import shlex
@@ -316,7 +315,7 @@ def _program(draft: Draft) -> list[str]:
     lines.append(_commented("  output:", "found in the output of one run: keep what is right"))
     for item in draft.output:
         parts = [f"callpath: {_text(item.callpath)}", f"pattern: {_single(item.pattern)}"]
-        parts += [f"file: {_single(glob.escape(item.file))}"] if item.file != "stdout" else []
+        parts += [f"file: {_single(item.file)}"] if item.file != "stdout" else []
         parts += [f"scale: {item.scale:g}"] if item.scale != 1 else []
         parts += [f"aggregate: {item.aggregate}"] if item.aggregate != "last" else []
         parts += [f'thousands: "{item.thousands}"'] if item.thousands else []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
@@ -48,7 +50,7 @@ class Candidate:
     """A time in an output: an item of ``program.output``.
 
     ``value`` is what it yields there, in seconds; ``line`` is the line that it was found in. ``thousands`` is
-    what separates groups of three digits there. ``file`` is the output: ``stdout``, or a file.
+    what separates groups of three digits there. ``file`` is the output: ``stdout``, or a pattern of files.
     """
 
     callpath: str
@@ -73,7 +75,13 @@ def times_in(outputs: Mapping[str, str], elapsed: float = 0.0) -> tuple[Candidat
     """
     found = {name: times(text, elapsed) for name, text in outputs.items()}
     best = max(found, key=lambda name: (bool(found[name]) and name == "stdout", len(found[name])), default="")
-    return tuple(replace(item, file=best) for item in found.get(best, ()))
+    return tuple(replace(item, file=_file(best, outputs)) for item in found.get(best, ()))
+
+
+def _file(name: str, names: Iterable[str]) -> str:
+    """Return a glob pattern of a file: its numbers (a date, a process, a size) differ from run to run."""
+    pattern = "*".join(map(glob.escape, re.split(r"\d+", name)))
+    return pattern if fnmatch.filter(names, pattern) == [name] else glob.escape(name)
 
 
 def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:

@@ -232,3 +232,19 @@ def test_of_several_outputs_what_is_printed_counts_first_then_the_one_with_most(
     assert [(item.file, item.value) for item in times_in(outputs)] == [("prog.log", 2.0), ("prog.log", 1.0)]
     assert [item.file for item in times_in({**outputs, "stdout": "time: 3 s"})] == ["stdout"]
     assert times_in({"stdout": "", "stderr": ""}) == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (("result_3.1_2026-11-27_21-22-28.txt", "log20261127.out"), "result_*.*_*-*-*_*-*-*.txt"),
+        (("times.1", "times.2"), "times.1"),  # a pattern would match both
+        (("times[a].txt",), "times[[]a].txt"),
+        (("times.txt",), "times.txt"),
+    ],
+)
+def test_numbers_in_the_name_of_a_file_may_differ_in_the_next_run(
+    names: tuple[str, ...], pattern: str
+) -> None:
+    outputs = dict.fromkeys(names, "") | {"stdout": "done", names[0]: "total time: 2.0 s"}
+    assert [item.file for item in times_in(outputs)] == [pattern]
