@@ -115,5 +115,11 @@ def _is_target(campaign: Mapping[str, Any], point: Point) -> bool:
 
 
 def _decided_again(state: State) -> State:
-    """Return the state where nothing counts that rounds said of models: other values made them."""
-    return unassessed(state)._replace(smape=None, discards=state.discards + 1, undecided=True)
+    """Return the state where nothing counts that rounds said of models: other values made them.
+
+    Narrow intervals count on where those of what is left turn out to be narrow, too.
+    """
+    before = state.narrow_before if state.reassess else state.narrow_rounds
+    return unassessed(state)._replace(
+        smape=None, discards=state.discards + 1, undecided=True, reassess=True, narrow_before=before
+    )

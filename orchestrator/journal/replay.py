@@ -256,6 +256,7 @@ def _round_completed(event: events.RoundCompleted, state: State) -> State:
     if not event.measured:
         return state._replace(rounds_completed=event.round)
     return state._replace(
+        reassess=False,
         rounds_completed=event.round,
         smape=event.smape,
         width=event.width if event.improved and event.gain != "fit" else state.width,
@@ -270,6 +271,20 @@ def _round_completed(event: events.RoundCompleted, state: State) -> State:
             RoundMark(state.spent, state.time, event.width),
         ),
         rounds_without_improvement=0 if event.improved else state.rounds_without_improvement + 1,
+    )
+
+
+@_apply.register
+def _models_assessed(event: events.ModelsAssessed, state: State) -> State:
+    return state._replace(
+        smape=event.smape,
+        width=event.width,
+        widest=event.widest,
+        uncertainty=event.width,
+        targets=event.targets,
+        noise=event.noise,
+        narrow_rounds=state.narrow_before if event.narrow else 0,
+        reassess=False,
     )
 
 

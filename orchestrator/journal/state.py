@@ -204,6 +204,8 @@ class State(NamedTuple):
     discarded: immutables.Map[Run, Discarded] = immutables.Map()
     discards: int = 0  # how often measurements were discarded or restored
     undecided: bool = False  # whether they were since a controller has begun to decide about that
+    reassess: bool = False  # whether they were since models were assessed
+    narrow_before: int = 0  # `narrow_rounds` before that
 
     @property
     def reserved(self) -> float:
@@ -248,6 +250,7 @@ def unassessed(state: State) -> State:
         noise=None,
         rounds=(),
         narrow_rounds=0,
+        narrow_before=0,
         rounds_without_improvement=0,
         spent_at_gain=state.spent,
     )

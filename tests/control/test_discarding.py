@@ -125,6 +125,66 @@ def test_models_do_not_see_it_and_the_loop_measures_the_point_again(made: Path) 
     assert session.run(load(), made, session.Hooks()) == after
 
 
+CONVERGING = (
+    "strategy.name=information",
+    "stop.patience=2",
+    "stop.budget=50 core-hours",
+    "parameters.p=[1, 2, 4, 8, 16]",
+    "parameters.n=[10, 20, 30, 40, 50]",
+    "evaluation_point={p: 32, n: 60}",
+    "validate=false",
+)
+
+
+@pytest.fixture(scope="module")
+def converged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("converged") / "made"
+    state = session.run(load(*CONVERGING), directory, session.Hooks())
+    assert state.stopped is not None and state.stopped.rule == "converged"
+    return directory
+
+
+def test_where_models_of_what_is_left_are_as_sure_nothing_is_measured_again(
+    converged: Path, tmp_path: Path
+) -> None:
+    made = Path(shutil.copytree(converged, tmp_path / "made"))
+    before = session.replayed(made)
+    again = Run(Point.of(p=2, n=20), "time", 2)
+    discard(made, [again.id], "hot")
+    now = discard(made, [FIRST.id], "hot, too").after
+    assert (now.smape, now.uncertainty, now.narrow_rounds) == (None, None, 0)
+    restore(made, [again.id])
+    after = session.run(load(*CONVERGING), made, session.Hooks())
+    assert after.stopped is not None and after.stopped.rule == "converged"
+    assert {*after.runs} == {*before.runs} and after.spent == before.spent
+    assert after.smape is not None and after.uncertainty is not None
+    assert models_document.published(made, after)["outdated"] is None
+    texts = [item["text"] for item in log.document(read(made / FILE_NAME))["events"]]
+    assert sum(text.startswith("with the measurements that count now: models fit to ") for text in texts) == 1
+
+
+def test_where_they_are_not_it_is_measured_again(converged: Path, tmp_path: Path) -> None:
+    made = Path(shutil.copytree(converged, tmp_path / "made"))
+    before = session.replayed(made)
+    gone = sorted(run.id for run in before.runs if run.point.number("p") > 1 or run.point.number("n") > 20)
+    discard(made, gone, "wrong input")
+    after = session.run(load(*CONVERGING), made, session.Hooks())
+    entries = [entry.event for entry in read(made / FILE_NAME)]
+    [assessed] = [event for event in entries if isinstance(event, events.ModelsAssessed)]
+    assert not assessed.narrow
+    assert after.round > before.round and after.spent > before.spent
+
+
+def test_a_width_that_is_wanted_is_compared_with_that_of_what_is_left(tmp_path: Path) -> None:
+    rules, made = load(*CONVERGING, "stop.width=0.2"), tmp_path / "made"
+    before = session.run(rules, made, session.Hooks())
+    assert before.stopped is not None and before.stopped.rule == "precision"
+    discard(made, [FIRST.id], "hot")
+    after = session.run(rules, made, session.Hooks())
+    assert after.stopped is not None and after.stopped.rule == "precision"
+    assert {*after.runs} == {*before.runs}
+
+
 def before_lines(before: State, directory: Path) -> int:
     entries = list(read(directory / FILE_NAME))
     return next(k for k in range(len(entries), 0, -1) if replay(entries[:k]) == before)

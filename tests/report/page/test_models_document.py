@@ -265,7 +265,7 @@ def test_growth_is_that_of_the_values_where_the_formula_is_constant() -> None:
 
 def test_the_table_has_the_largest_terms_of_a_long_sum_and_the_details_have_all() -> None:
     rng = np.random.default_rng(3)
-    laws = {
+    laws: dict[str, Callable[[Any, Any], float]] = {
         "main->a": LAWS["main->solve"],
         "main->b": lambda p, n: 3.0 + 0.01 * n,
         "main->c": lambda p, n: p**0.5,
