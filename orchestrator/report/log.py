@@ -320,7 +320,8 @@ class Log:
         self._add(time, "controller", f"controller starts {self.running} (version {event.version})")
         digest = executables.digests(event.provenance).get("executable", "")
         if self.executable and digest and digest != self.executable:
-            text = "the executable is another one than before: measurements of both are mixed"
+            both = executables.in_short([self.executable, digest])
+            text = f"the executable is another one than before: measurements of both are mixed ({both})"
             self._add(time, "controller", text)
         self.executable = digest or self.executable
 
