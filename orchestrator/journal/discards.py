@@ -38,7 +38,10 @@ def _not_restorable(state: State, run: Run, known: Discarded | None) -> str | No
     if known is None:
         return f"it is {state.runs[run].status}, not discarded"
     if known.rereads != state.rereads:
-        return "outputs were read again since it was discarded, and values of different rules are never mixed"
+        return (
+            "outputs were read again since it was discarded, its own was not, and values of different rules "
+            "are never mixed; where its output is kept, orchestrator reread DIR reads it, too"
+        )
     if _is_target(state.campaign, run.point):
         if not known.validation:
             return f"{run.point} is the evaluation point now, and models are never fitted there"

@@ -320,11 +320,12 @@ class RereadCompleted:
     """From here on the ``attempts`` since `RereadBegan` have the values that were read again.
 
     ``campaign``: the normalised campaign file by which they were read. Without this event, as after a crash,
-    the earlier values hold.
+    the earlier values hold. ``runs``: the discarded ones that were read, too, with other values or the same.
     """
 
     campaign: Mapping[str, Any]
     attempts: int
+    runs: tuple[Run, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

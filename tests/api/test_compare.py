@@ -20,11 +20,11 @@ def table(seed: int, factor: float = 1.0, callpaths: int = 2) -> pd.DataFrame:
 
 
 def test_it_says_what_the_command_says(tmp_path: Path) -> None:
-    sides = table(1), table(2, 1.3)
+    first, second = table(1), table(2, 1.3)
     paths = [tmp_path / name for name in ("a.csv", "b.csv")]
-    for side, path in zip(sides, paths, strict=True):
+    for side, path in zip((first, second), paths, strict=True):
         side.to_csv(path, index=False)
-    found = mo.compare(*sides, at={"p": 128, "n": 40})
+    found = mo.compare(first, second, at={"p": 128, "n": 40})
     options = ("--parameters", "p,n", "--predict", "p=128,n=40")
     rows = run("compare", *paths, *options, "--json").document["rows"]
     assert list(found["callpath"]) == [row["callpath"] for row in rows] == ["main->f0", "main->f1"]
@@ -52,11 +52,11 @@ def test_a_row_per_call_path_and_point_and_none_is_lost() -> None:
 
 
 def test_categories_are_compared_one_by_one() -> None:
-    sides = [
+    first, second = (
         pd.concat([table(seed, factor).assign(solver=name) for seed, name, factor in rows])
         for rows in ([(1, "cg", 1.0), (2, "amg", 1.0)], [(3, "cg", 1.0), (4, "amg", 2.0)])
-    ]
-    found = mo.compare(*sides, modeler=None)
+    )
+    found = mo.compare(first, second, modeler=None)
     ratios = found[found["callpath"] == "main->f0"].set_index("solver")["ratio"]
     assert ratios["cg"] == pytest.approx(1.0, abs=0.1) and ratios["amg"] == pytest.approx(2.0, rel=0.1)
 

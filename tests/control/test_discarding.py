@@ -31,6 +31,7 @@ from orchestrator.policy.effort_runs import Plan
 from orchestrator.report import comparison_facts, log, models_document
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Point, Run
+from tests.control.test_reread import INNER, values
 from tests.control.test_reread import load as local
 from tests.models.test_consistency import RUN, SOLVE, A, B
 
@@ -339,8 +340,39 @@ def test_outputs_that_are_read_again_are_not_mixed_with_earlier_values(tmp_path:
     (tmp_path / "runs" / "n=10" / "time-1" / "attempt-1" / "stdout").unlink()
     found = reread(tmp_path, local())
     assert (found.read, found.changed, found.refused) == (2, 1, False)
+    assert list(found.unreadable) == ["n=10/time-1/attempt-1"]
     with pytest.raises(CampaignError, match="outputs were read again since it was discarded"):
         restore(tmp_path, ["n=10/time-1"])
+
+
+def test_what_is_discarded_is_read_again_too_and_can_be_restored(tmp_path: Path) -> None:
+    session.run(local(), tmp_path, session.Hooks())
+    discard(tmp_path, ["n=10/time-1", "n=20/time-1"], "hot")
+    stdout = tmp_path / "runs" / "n=10" / "time-1" / "attempt-1" / "stdout"
+    kept = stdout.read_text()
+    stdout.unlink()
+    found = reread(tmp_path, local(INNER))
+    assert (found.read, found.changed, found.refused) == (2, 2, False)
+    state = session.replayed(tmp_path)
+    assert [item.id for item in state.discarded] and state.rereads == 1
+    after = restore(tmp_path, ["n=20/time-1"]).after
+    assert values(after) == {20: 20.25, 30: 30.25}
+    with pytest.raises(CampaignError, match="its own was not"):
+        restore(tmp_path, ["n=10/time-1"])
+    # Once its output is there again it is read, although nothing else has changed.
+    stdout.write_text(kept)
+    assert reread(tmp_path, local(INNER)).changed == 1
+    assert values(restore(tmp_path, ["n=10/time-1"]).after) == {10: 10.25, 20: 20.25, 30: 30.25}
+    assert reread(tmp_path, local(INNER)).changed == 0
+
+
+def test_what_is_discarded_and_has_the_same_values_can_be_restored(tmp_path: Path) -> None:
+    """Of two rules that read the same there is no other value to journal, and yet it was read."""
+    session.run(local(), tmp_path, session.Hooks())
+    discard(tmp_path, ["n=10/time-1"], "hot")
+    found = reread(tmp_path, local("program.output=[{callpath: main, pattern: 'total +(\\S+) s'}]"))
+    assert (found.read, found.changed) == (3, 0) and len(found.changes) == 1
+    assert values(restore(tmp_path, ["n=10/time-1"]).after)[10] == 10.5
 
 
 def test_models_that_were_published_before_are_outdated(made: Path) -> None:
