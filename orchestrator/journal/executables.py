@@ -18,6 +18,12 @@ Digests = Mapping[str, str]
 Used = immutables.Map[str, tuple[str, ...]]
 """All of them that measured something, by role."""
 
+_MIXED = "measurements of several are mixed, and models are of none of them"
+_WOULD = "what is measured from now on is mixed with measurements of the first one"
+_REMEDY = (
+    "put the first one back before more is measured, or begin another campaign with the new one "
+    "(orchestrator run CAMPAIGN.yaml --directory NEW) and compare both (orchestrator compare DIR NEW)"
+)
 _SHORT, _LISTED = 12, 3  # digits of a digest, and digests
 
 _NAMES = {
@@ -47,10 +53,8 @@ def used_after(used: Used, now: Digests) -> Used:
 def warnings(used: Used, now: Digests) -> list[str]:
     """Return a sentence for each role in which measurements of several executables are, or will be, mixed."""
     return [
-        f"{_NAMES[role]} was replaced during the campaign: measurements of several are mixed, and models are "
-        f"of none of them ({in_short(known)}); put the first one back before more is measured, or begin "
-        "another campaign with the new one (orchestrator run CAMPAIGN.yaml --directory NEW) and compare both "
-        "(orchestrator compare DIR NEW)"
+        f"{_NAMES[role]} was replaced during the campaign: "
+        f"{_MIXED if len(used.get(role, ())) > 1 else _WOULD} ({in_short(known)}); {_REMEDY}"
         for role, known in used_after(used, now).items()
         if len(known) > 1
     ]
