@@ -11,6 +11,9 @@ from orchestrator.types import Sample, Value, format_value, gap_in
 
 Settings = Mapping[str, Value]
 
+MOST_RANKS = 2**31 - 1
+"""An MPI rank is a C ``int``."""
+
 RANKS = "MPI ranks"
 THREADS = "OpenMP threads per rank (default 1)"
 
@@ -46,8 +49,11 @@ def positive(settings: Settings, name: str, default: int | None = None) -> int:
 
 
 def ranks(settings: Settings) -> int:
-    """MPI ranks, by convention the parameter ``p``."""
-    return positive(settings, "p")
+    """Return the MPI ranks, by convention the parameter ``p``, or raise ``ValueError``."""
+    count = positive(settings, "p")
+    if count > MOST_RANKS:
+        raise ValueError(f"p = {count} ranks are more than MPI can number: at most {MOST_RANKS}")
+    return count
 
 
 def threads(settings: Settings) -> int:
@@ -110,12 +116,13 @@ def most_cubic(count: int) -> tuple[int, int, int]:
 
     A cube has the least communication per volume: 8 -> (2, 2, 2), 12 -> (3, 2, 2), 7 -> (7, 1, 1).
     """
+    divisors = _divisors(count)
     candidates = [
         (count // (a * b), b, a)
-        for a in _divisors(count)
+        for a in divisors
         if a**3 <= count
-        for b in _divisors(count // a)
-        if a <= b and b * b <= count // a
+        for b in divisors
+        if a <= b and b * b <= count // a and count // a % b == 0
     ]
     return min(candidates, key=lambda f: f[0] * f[1] + f[1] * f[2] + f[0] * f[2])
 
@@ -127,7 +134,7 @@ def most_square(count: int) -> tuple[int, int]:
 
 
 def _divisors(count: int) -> list[int]:
-    small = [d for d in range(1, int(count**0.5) + 1) if count % d == 0]
+    small = [d for d in range(1, math.isqrt(count) + 1) if count % d == 0]
     return sorted({*small, *(count // d for d in small)})
 
 

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from orchestrator.api.campaign import Campaign, Status, load
+    from orchestrator.api.compare import compare
     from orchestrator.api.fit import FittedModel, Models, fit
     from orchestrator.api.inputs import read
     from orchestrator.api.running import run, simulate
@@ -42,6 +43,7 @@ __all__ = [
     "Speedup",
     "Status",
     "__version__",
+    "compare",
     "fit",
     "load",
     "read",
@@ -64,6 +66,7 @@ _HOME = {
     "ReadError": _ERRORS,
     "Speedup": "orchestrator.api.speedup",
     "Status": "orchestrator.api.campaign",
+    "compare": "orchestrator.api.compare",
     "fit": "orchestrator.api.fit",
     "load": "orchestrator.api.campaign",
     "read": "orchestrator.api.inputs",

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import registry
-from orchestrator.api.fit import chosen_modeler, fit_measurements
+from orchestrator.api.compare import compared_metrics, joint, models_of_both
+from orchestrator.api.fit import chosen_modeler
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common, inputs, modeling
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.evaluation.noise import theory
-from orchestrator.models.base import Model, Modeler
+from orchestrator.models.base import Modeler
 from orchestrator.models.comparison.conditions import Condition
-from orchestrator.models.comparison.pairs import Aligned, aligned
-from orchestrator.models.effort import EFFORT
+from orchestrator.models.comparison.pairs import aligned
 from orchestrator.report import comparison, comparison_facts, comparison_text, junit
 from orchestrator.report.callpath_names import selected
 from orchestrator.report.status_text import console
@@ -100,17 +100,18 @@ def run(arguments: argparse.Namespace) -> int:
         )
     first, second = _sides(arguments)
     both = aligned(first, second)
-    joint = _joint(both)
+    everything = joint(both)
     question = comparison.Question(
-        points=[common.parse_point(text, joint) for text in arguments.predict]
-        or _evaluation_point(arguments, joint),
-        metrics=_metrics(both, arguments.metric),
+        points=[common.parse_point(text, everything) for text in arguments.predict]
+        or _evaluation_point(arguments, everything),
+        metrics=compared_metrics(both, arguments.metric),
         conditions=conditions,
-        theories=theory.stated(arguments.against_theory, joint),
-        callpaths=selected((item.callpath for item in joint.items), arguments.callpath),
+        theories=theory.stated(arguments.against_theory, everything),
+        callpaths=selected((item.callpath for item in everything.items), arguments.callpath),
         names=_categories(arguments) or ("A", "B"),
     )
-    models = _models(both, question.metrics, _modelers(arguments))
+    with modeling.shown_progress():
+        models = models_of_both(both, question.metrics, _modelers(arguments))
     found = comparison.document(both, models, question)
     if not found["rows"]:
         raise ModelError("nothing can be compared: no call path has usable values in both")
@@ -187,11 +188,6 @@ def _only(known: Measurements, name: str, value: str) -> Measurements:
     )
 
 
-def _joint(both: Aligned) -> Measurements:
-    """Return everything that can be asked for: call paths and values of both."""
-    return replace(both.first, items=(*both.first.items, *both.second.items))
-
-
 def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> list[Point]:
     """Return the evaluation point that the campaigns have in common, as far as they have one."""
     from orchestrator.control import session
@@ -203,17 +199,6 @@ def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> lis
             values = {name: value for name, value in point.items if name in known.parameters}
             points.append(Point.of({name: values[name] for name in known.parameters}))
     return points[:1] if len(set(points)) == 1 else []
-
-
-def _metrics(both: Aligned, wanted: Sequence[str] | None) -> list[str]:
-    """Return the metrics to compare: those that both have; counts only if they are asked for."""
-    there = [name for name in both.first.metrics() if name in both.second.metrics()]
-    if wanted is None:
-        return [name for name in there if name not in EFFORT] or there
-    for name in wanted:
-        if name not in there:
-            raise CampaignError(f"metric {name}: both have the metrics {', '.join(there)}")
-    return list(wanted)
 
 
 def _modelers(arguments: argparse.Namespace) -> tuple[Modeler, Modeler] | None:
@@ -233,25 +218,6 @@ def _modelers(arguments: argparse.Namespace) -> tuple[Modeler, Modeler] | None:
             return assembly.modeler(first), assembly.modeler(second)
     chosen = chosen_modeler(arguments.modeler or modeling.DEFAULT, {})
     return chosen, chosen
-
-
-def _models(
-    both: Aligned, metrics: Sequence[str] | None, modelers: tuple[Modeler, Modeler] | None
-) -> tuple[Sequence[Model], Sequence[Model]]:
-    """Return the models of A and B, of what both have."""
-    if modelers is None:
-        return (), ()
-    with modeling.shown_progress():
-        first = fit_measurements(_shared(both.first, both.only_first), modelers[0], metrics)
-        second = fit_measurements(_shared(both.second, both.only_second), modelers[1], metrics)
-    return first, second
-
-
-def _shared(known: Measurements, only: Sequence[tuple[str, str]]) -> Measurements:
-    """Leave out what the other one has not, except for counts: they belong to the times."""
-    left_out = {key for key in only if key[1] not in EFFORT}
-    kept = tuple(item for item in known.items if (item.callpath, item.metric) not in left_out)
-    return replace(known, items=kept)
 
 
 def _facts(

@@ -77,5 +77,5 @@ def render(found: Changed, restored: bool, directory: Path) -> str:
         cost = format_cost(found.cost, campaign_unit(found.after.campaign))
         lines.append(f"the {cost} of their attempts stay spent; outputs and values are kept, for --restore")
     lines.append(f"models of what counts now: orchestrator status {where} --fit")
-    lines.append(f"to measure what is missing now: orchestrator resume {where}")
+    lines.append(f"to decide with these, and measure what is missing: orchestrator resume {where}")
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from orchestrator import __version__
 from orchestrator.cli import ascii_text
 from orchestrator.errors import JournalWriteError, OrchestratorError
 from orchestrator.executors import inherited  # noqa: F401 (before libraries change what it looks at)
+from orchestrator.executors.slurm.silence import when_silent
 from orchestrator.journal.file import FULL
 from orchestrator.models.compiling import when_compiling
 from orchestrator.units import did_you_mean
@@ -136,6 +137,7 @@ def _completed(run: _Run, arguments: argparse.Namespace) -> int:
     """Run a command to its end, with all output written; return its exit code."""
     if sys.stderr.isatty():
         when_compiling(lambda: print(_COMPILING, file=sys.stderr, flush=True))
+    when_silent(lambda text: print(text, file=sys.stderr, flush=True))
     try:
         code = run(arguments)
         sys.stdout.flush()

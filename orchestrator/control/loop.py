@@ -190,6 +190,8 @@ class Controller:
                 self.commit([events.RunSkipped(run, reason, unaffordable)])
             case decide.Fit(number):
                 self._fit(number)
+            case decide.Assess():
+                self._assess()
             case decide.Propose(number):
                 self._propose(number)
             case decide.Validate(run):
@@ -285,13 +287,26 @@ class Controller:
             widest=quality.widest,
             gain=gained,
             noise=quality.noise,
-            narrow=quality.width is not None and quality.width <= enough(quality.noise),
+            narrow=_is_narrow(quality),
             machine=machine,
             news=tuple(kind for kind in machine if kind not in self.state.remarked),
             targets=quality.targets,
         )
         self.commit([completed])
         self._runtime.publish(self.state, self._models)
+
+    def _assess(self) -> None:
+        quality = self._runtime.assess(self.models())
+        assessed = events.ModelsAssessed(
+            smape=quality.smape,
+            width=quality.width,
+            widest=quality.widest,
+            noise=quality.noise,
+            narrow=_is_narrow(quality),
+            targets=quality.targets,
+        )
+        self.commit([assessed])
+        self._runtime.publish(self.state, self.models())
 
     def _propose(self, number: int) -> None:
         rng = np.random.default_rng([self._runtime.campaign.seed, number])
@@ -307,6 +322,10 @@ class Controller:
             self._stop(choices.rule, choices.reason)
         else:
             self._stop("exhausted", "the strategy has nothing left to measure")
+
+
+def _is_narrow(quality: Quality) -> bool:
+    return quality.width is not None and quality.width <= enough(quality.noise)
 
 
 def _in_order(attempts: Iterable[Attempt]) -> list[Attempt]:

@@ -1,7 +1,8 @@
 """Read kept outputs and profiles of a campaign again, by changed patterns: as events of its journal.
 
 Either every accepted attempt can be read, or nothing changes: values that were read by different rules are
-never mixed. Attempts that could not be read before become measurements, if they can be now.
+never mixed. Attempts that could not be read before become measurements, if they can be now. Of discarded
+runs those that can be read are, so that they can be restored.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from orchestrator.journal.attempt_end import origin, standalone_duration
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Boundary, Entry, Journal
 from orchestrator.journal.replay import replay
-from orchestrator.journal.state import UNREADABLE, RunStatus, State
-from orchestrator.types import Attempt, FailureClass
+from orchestrator.journal.state import READ_AGAIN, UNREADABLE, RunStatus, State
+from orchestrator.types import Attempt, FailureClass, Run
 
 CHANGEABLE = {"program": ("output",), "measure": ("metrics", "aggregate", "inclusive", "success", "failure")}
 """Keys that say what is read: they may change here, and nothing else."""
@@ -100,8 +101,8 @@ def reread(directory: Path, chosen: Campaign, boundary: Boundary | None = None) 
         known = replay(entries)
         if (why := _refusal(chosen, known)) is not None:
             raise CampaignError(why)
-        new, unreadable, read = _read(built, directory, known, entries)
-        lost = {run for run in unreadable if _is_accepted(known, run)}
+        new, unreadable, read, discarded = _read(built, directory, known, entries)
+        lost = {attempt for attempt in unreadable if _counts(known, attempt)}
         found = tuple(_differences(chosen, known))
         recovered = sum(item.recovered for item in new)
         result = Reread(
@@ -112,11 +113,12 @@ def reread(directory: Path, chosen: Campaign, boundary: Boundary | None = None) 
             unreadable={attempt.id: reason for attempt, reason in unreadable.items()},
             refused=bool(lost),
         )
-        if lost or not (new or found):
+        stale = any(known.discarded[run].rereads != known.rereads for run in discarded)
+        if lost or not (new or found or stale):
             return result
         # The file first: after a crash in between, this can be repeated with the rules of the directory.
         session.save(chosen, directory)
-        done = events.RereadCompleted(dict(chosen.raw), len(new))
+        done = events.RereadCompleted(dict(chosen.raw), len(new), discarded)
         journal.append([events.RereadBegan(__version__), *new, done], max(known.time, time.time()))
         return result
 
@@ -148,15 +150,21 @@ def _differences(chosen: Campaign, known: State) -> list[str]:
 
 def _is_accepted(known: State, attempt: Attempt) -> bool:
     item = known.runs[attempt.run]
-    return item.status is RunStatus.MEASURED and item.accepted == attempt.number
+    return item.status in READ_AGAIN and item.accepted == attempt.number
+
+
+def _counts(known: State, attempt: Attempt) -> bool:
+    """Return whether an attempt is accepted, and its run not discarded."""
+    return _is_accepted(known, attempt) and known.runs[attempt.run].status is RunStatus.MEASURED
 
 
 def _read(
     built: Assembly, directory: Path, known: State, entries: Sequence[Entry]
-) -> tuple[list[events.AttemptReread], dict[Attempt, str], int]:
-    """Return the attempts with other values, those that cannot be read, and how many could."""
+) -> tuple[list[events.AttemptReread], dict[Attempt, str], int, tuple[Run, ...]]:
+    """Return the attempts with other values, those that cannot be read, how many could, discarded runs."""
     new: list[events.AttemptReread] = []
     unreadable: dict[Attempt, str] = {}
+    discarded: list[Run] = []
     read = 0
     for ended in _settled(entries, known):
         attempt = ended.event.attempt
@@ -166,11 +174,13 @@ def _read(
             unreadable[attempt] = str(error)
             continue
         read += 1
+        if known.runs[attempt.run].status is RunStatus.DISCARDED:
+            discarded.append(attempt.run)
         if not _is_accepted(known, attempt):
             new.append(_recovered(ended, samples, known))
         elif _plain(samples) != _plain(known.runs[attempt.run].samples):
             new.append(events.AttemptReread(attempt=attempt, samples=samples))
-    return new, unreadable, read
+    return new, unreadable, read, tuple(discarded)
 
 
 def _plain(samples: events.Samples) -> dict[str, dict[str, float]]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
+from orchestrator.executors.slurm.silence import awaited
+
 _PATIENCE = 10.0  # seconds; without its configuration a command of Slurm tries for a minute
 _GRACE = 2.0  # seconds from SIGTERM to SIGKILL; mpiexec ends its ranks on SIGTERM
 _TICK = 0.02  # seconds
@@ -69,7 +71,8 @@ def _ask(command: Sequence[str], environment: Mapping[str, str], patience: float
         except OSError as cause:
             return Answer(False, error=f"{command[0]} cannot be started: {cause.strerror}")
         try:
-            code = process.wait(patience)
+            with awaited(command, patience):
+                code = process.wait(patience)
         except subprocess.TimeoutExpired:
             _end(process)
             return Answer(False, error=f"no answer within {patience:g} s")

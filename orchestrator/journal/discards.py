@@ -38,7 +38,10 @@ def _not_restorable(state: State, run: Run, known: Discarded | None) -> str | No
     if known is None:
         return f"it is {state.runs[run].status}, not discarded"
     if known.rereads != state.rereads:
-        return "outputs were read again since it was discarded, and values of different rules are never mixed"
+        return (
+            "outputs were read again since it was discarded, its own was not, and values of different rules "
+            "are never mixed; where its output is kept, orchestrator reread DIR reads it, too"
+        )
     if _is_target(state.campaign, run.point):
         if not known.validation:
             return f"{run.point} is the evaluation point now, and models are never fitted there"
@@ -115,5 +118,11 @@ def _is_target(campaign: Mapping[str, Any], point: Point) -> bool:
 
 
 def _decided_again(state: State) -> State:
-    """Return the state where nothing counts that rounds said of models: other values made them."""
-    return unassessed(state)._replace(smape=None, discards=state.discards + 1, undecided=True)
+    """Return the state where nothing counts that rounds said of models: other values made them.
+
+    Narrow intervals count on where those of what is left turn out to be narrow, too.
+    """
+    before = state.narrow_before if state.reassess else state.narrow_rounds
+    return unassessed(state)._replace(
+        smape=None, discards=state.discards + 1, undecided=True, reassess=True, narrow_before=before
+    )

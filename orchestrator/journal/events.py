@@ -225,6 +225,21 @@ class RoundCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelsAssessed:
+    """The models of what is left after measurements were discarded or restored, before anything is decided.
+
+    The fields are those of `RoundCompleted`.
+    """
+
+    smape: float | None
+    width: float | None
+    widest: float | None
+    noise: float | None
+    narrow: bool
+    targets: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StopRuleReached:
     """Nothing more is proposed; runs in flight are still settled and the validation may follow."""
 
@@ -305,11 +320,12 @@ class RereadCompleted:
     """From here on the ``attempts`` since `RereadBegan` have the values that were read again.
 
     ``campaign``: the normalised campaign file by which they were read. Without this event, as after a crash,
-    the earlier values hold.
+    the earlier values hold. ``runs``: the discarded ones that were read, too, with other values or the same.
     """
 
     campaign: Mapping[str, Any]
     attempts: int
+    runs: tuple[Run, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +371,7 @@ Event = (
     | RunGivenUp
     | RunSkipped
     | RoundCompleted
+    | ModelsAssessed
     | StopRuleReached
     | CampaignPaused
     | OutageBegan
@@ -428,6 +445,7 @@ _NAMES: dict[type[Any], str] = {
     RunGivenUp: "run_given_up",
     RunSkipped: "run_skipped",
     RoundCompleted: "round_completed",
+    ModelsAssessed: "models_assessed",
     StopRuleReached: "stop_rule_reached",
     CampaignPaused: "campaign_paused",
     OutageBegan: "outage_began",

@@ -5,16 +5,26 @@ Their paths say nothing: programs are compiled again while a campaign is interru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import immutables
+
+from orchestrator.units import listed
 
 Digests = Mapping[str, str]
 """SHA-256 by the role of an executable, as in the provenance of a controller."""
 
 Used = immutables.Map[str, tuple[str, ...]]
 """All of them that measured something, by role."""
+
+_MIXED = "measurements of several are mixed, and models are of none of them"
+_WOULD = "what is measured from now on is mixed with measurements of the first one"
+_REMEDY = (
+    "put the first one back before more is measured, or begin another campaign with the new one "
+    "(orchestrator run CAMPAIGN.yaml --directory NEW) and compare both (orchestrator compare DIR NEW)"
+)
+_SHORT, _LISTED = 12, 3  # digits of a digest, and digests
 
 _NAMES = {
     "executable": "the executable",
@@ -43,8 +53,13 @@ def used_after(used: Used, now: Digests) -> Used:
 def warnings(used: Used, now: Digests) -> list[str]:
     """Return a sentence for each role in which measurements of several executables are, or will be, mixed."""
     return [
-        f"{_NAMES[role]} was replaced during the campaign: measurements of several are mixed, and models are "
-        "of none of them; begin another campaign, or put the first one back before more is measured"
+        f"{_NAMES[role]} was replaced during the campaign: "
+        f"{_MIXED if len(used.get(role, ())) > 1 else _WOULD} ({in_short(known)}); {_REMEDY}"
         for role, known in used_after(used, now).items()
         if len(known) > 1
     ]
+
+
+def in_short(digests: Sequence[str]) -> str:
+    """Return what tells executables apart, in their order, as the report names them."""
+    return f"sha256 {listed([digest[:_SHORT] for digest in digests], _LISTED, ', then ')}"

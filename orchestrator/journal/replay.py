@@ -14,6 +14,7 @@ import immutables
 from orchestrator.journal import allocations, attempt_end, discards, events, executables, setbacks
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import (
+    READ_AGAIN,
     UNREADABLE,
     Flights,
     InFlight,
@@ -256,6 +257,7 @@ def _round_completed(event: events.RoundCompleted, state: State) -> State:
     if not event.measured:
         return state._replace(rounds_completed=event.round)
     return state._replace(
+        reassess=False,
         rounds_completed=event.round,
         smape=event.smape,
         width=event.width if event.improved and event.gain != "fit" else state.width,
@@ -270,6 +272,20 @@ def _round_completed(event: events.RoundCompleted, state: State) -> State:
             RoundMark(state.spent, state.time, event.width),
         ),
         rounds_without_improvement=0 if event.improved else state.rounds_without_improvement + 1,
+    )
+
+
+@_apply.register
+def _models_assessed(event: events.ModelsAssessed, state: State) -> State:
+    return state._replace(
+        smape=event.smape,
+        width=event.width,
+        widest=event.widest,
+        uncertainty=event.width,
+        targets=event.targets,
+        noise=event.noise,
+        narrow_rounds=state.narrow_before if event.narrow else 0,
+        reassess=False,
     )
 
 
@@ -317,7 +333,7 @@ def _reread_began(event: events.RereadBegan, state: State) -> State:
 def _attempt_reread(event: events.AttemptReread, state: State) -> State:
     run, number = event.attempt.run, event.attempt.number
     item = _run(state, run)
-    kept = item.status is RunStatus.MEASURED and item.accepted == number and not event.recovered
+    kept = item.status in READ_AGAIN and item.accepted == number and not event.recovered
     new = event.recovered and number <= item.attempts and item.status in UNREADABLE
     if not (kept or new):
         raise ValueError(_impossible(state, run, f"attempt {number} is read again"))
@@ -332,6 +348,9 @@ def _reread_completed(event: events.RereadCompleted, state: State) -> State:
     recovered = {run for run, item in state.reread.items() if item.recovered}
     for run, item in state.reread.items():
         runs[run] = _as_read_again(runs[run], item)
+    discarded = state.discarded.mutate()
+    for run in event.runs:
+        discarded[run] = discarded[run]._replace(rereads=state.rereads + 1)
     for run in recovered:
         known = proposed.get(run.kind, immutables.Map())
         last = max(run.repetition, known.get(run.point, 0))
@@ -345,6 +364,7 @@ def _reread_completed(event: events.RereadCompleted, state: State) -> State:
         consecutive_given_up=0 if recovered else state.consecutive_given_up,
         reread=immutables.Map(),
         rereads=state.rereads + 1,
+        discarded=discarded.finish(),
     )
 
 

@@ -37,6 +37,9 @@ class RunStatus(StrEnum):
 UNREADABLE = (RunStatus.FAILED, RunStatus.GIVEN_UP, RunStatus.SKIPPED)
 """Of a run with an attempt whose output could not be read, and none that could."""
 
+READ_AGAIN = (RunStatus.MEASURED, RunStatus.DISCARDED)
+"""Of a run whose accepted attempt may be read again."""
+
 
 class RunState(NamedTuple):
     """One run: how many attempts were begun, how they failed, and what the accepted one measured.
@@ -95,8 +98,8 @@ class InFlight(NamedTuple):
 class Discarded(NamedTuple):
     """Why and when (Unix seconds) the measurement of a run was discarded, and what the run was before.
 
-    ``validation``: it was the validation; ``rereads``: how often outputs had been read again by then;
-    ``former``: the reason that the run had.
+    ``validation``: it was the validation; ``rereads``: how often outputs had been read again by then,
+    or when its own was read again last; ``former``: the reason that the run had.
     """
 
     reason: str
@@ -204,6 +207,8 @@ class State(NamedTuple):
     discarded: immutables.Map[Run, Discarded] = immutables.Map()
     discards: int = 0  # how often measurements were discarded or restored
     undecided: bool = False  # whether they were since a controller has begun to decide about that
+    reassess: bool = False  # whether they were since models were assessed
+    narrow_before: int = 0  # `narrow_rounds` before that
 
     @property
     def reserved(self) -> float:
@@ -248,6 +253,7 @@ def unassessed(state: State) -> State:
         noise=None,
         rounds=(),
         narrow_rounds=0,
+        narrow_before=0,
         rounds_without_improvement=0,
         spent_at_gain=state.spent,
     )

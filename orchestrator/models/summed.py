@@ -23,6 +23,8 @@ _DRAWS, _SEED = 128, 0
 # values the share counts. Chosen by hand.
 _SHOWN, _LARGE, _BEYOND = 12, 0.05, 16.0
 _NAMED = 5  # parts that the note names
+# The short form: terms until they make up this share of all, and no more than these. Chosen by hand.
+_SHORT_SHARE, _SHORT_TERMS = 0.9, 3
 _TINY = 1e-300  # keeps quotients of zero finite
 
 
@@ -96,6 +98,24 @@ class Summed:
             texts.insert(0, sum_text(_condensed(_merged(plain), reach)))
         return " + ".join(texts)
 
+    def largest_terms(self, point: Point | None = None) -> list[dict[str, Any]]:
+        """Return the terms that make up most of the sum at a point, the largest first.
+
+        Parameters
+        ----------
+        point
+            Where they are compared; None: at the largest measured values of all parameters.
+        """
+        place = Point.of({**self.points[0].as_dict(), **self._corner}) if point is None else point
+        table = _table([place])
+        with np.errstate(all="ignore"):
+            sizes = np.abs([term_values(term, table)[0] for term in self.terms])
+        if not np.isfinite(sizes).all():
+            return self.terms
+        order = np.argsort(-sizes, kind="stable")
+        enough = int(np.searchsorted(np.cumsum(sizes[order]), _SHORT_SHARE * sizes.sum())) + 1
+        return [self.terms[k] for k in order[: min(enough, _SHORT_TERMS)]]
+
     def leaves(self) -> Iterator[tuple[float, Model]]:
         """Yield the models that are no sums themselves, each with what it is multiplied by."""
         for part in self.parts:
@@ -105,9 +125,13 @@ class Summed:
                 yield self.scale, part
 
     @property
+    def _corner(self) -> dict[str, float]:
+        return {name: max(point.number(name) for point in self.points) for name in self.parameters}
+
+    @property
     def _reach(self) -> list[Point]:
         """Measured points, and some far beyond in one parameter or all."""
-        corner = {name: max(point.number(name) for point in self.points) for name in self.parameters}
+        corner = self._corner
         beyond = {name: _BEYOND * value for name, value in corner.items()}
         first = self.points[0].as_dict()
         alone = ({**first, **corner, name: beyond[name]} for name in corner)

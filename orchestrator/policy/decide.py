@@ -133,6 +133,11 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class Assess:
+    """Journal how good the models are of what is left after measurements were discarded or restored."""
+
+
+@dataclass(frozen=True, slots=True)
 class Propose:
     """Ask the strategy for a round."""
 
@@ -170,7 +175,7 @@ class Stop:
     detail: str
 
 
-Action = Submit | GiveUp | Skip | Fit | Propose | Validate | Pause | BeginStop | Stop
+Action = Submit | GiveUp | Skip | Fit | Assess | Propose | Validate | Pause | BeginStop | Stop
 
 
 def next_actions(state: State, policy: Policy, now: float, estimates: Estimates) -> list[Action]:
@@ -446,6 +451,8 @@ def _after_round(state: State, policy: Policy, estimates: Estimates) -> Action:
     """All runs of the last round are settled and the models are refitted."""
     if state.round == 0:
         return Propose(1)
+    if state.reassess:
+        return Assess()
     chosen = [state.runs[run] for run in state.queue if not is_reference(state, run)]
     skipped = all(item.status is RunStatus.SKIPPED for item in chosen)
     # Those that are skipped for other reasons, such as a new time limit, are not proposed again.

@@ -31,6 +31,7 @@ Groups = dict[tuple[str, str], dict[tuple[Value, ...], list[float]]]
 """Values by call path and metric, and by point."""
 
 _WITH_UNIT = re.compile(r"(.*\S)\s*(?:\[\s*(\S+)\s*\]|\(\s*(\S+)\s*\))")
+_IN_SECONDS = re.compile(r"(.*?)values of (.+) are in seconds from here on", re.DOTALL)  # see `in_seconds`
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _STAMP = re.compile(  # 2026-11-27, 27.11.2026, 11/27/2026, with or without a time of day
     r"(?:\d{4}-\d\d-\d\d|\d\d?([./])\d\d?\1\d{4})(?:[T ]+\d\d?:\d\d.*)?", re.ASCII
@@ -241,7 +242,19 @@ def of_metrics(known: Measurements, metrics: Collection[str], source: str) -> Me
     missing = [metric for metric in metrics if metric not in there]
     if missing:
         raise ReadError(f"{source}: no measurements of {', '.join(missing)}; there are {', '.join(there)}")
-    return replace(known, items=tuple(item for item in known.items if item.metric in metrics))
+    items = tuple(item for item in known.items if item.metric in metrics)
+    notes = (note for text in known.notes if (note := _without_others(text, metrics)))
+    return replace(known, items=items, notes=tuple(notes))
+
+
+def _without_others(note: str, metrics: Collection[str]) -> str:
+    """Return a note as it is of some metrics only: empty if it says nothing of them."""
+    found = _IN_SECONDS.fullmatch(note)
+    names = found[2].split(", ") if found else []
+    if found is None or any(timed(name)[1] is None for name in names):  # or a name has a comma
+        return note
+    kept = [name for name in names if timed(name)[0] in metrics]
+    return found[1] + in_seconds(kept) if kept else ""
 
 
 def _check_kinds(parameters: Sequence[str], entry: Entry, kinds: dict[str, Value]) -> None:

@@ -22,6 +22,7 @@ from orchestrator.storage import iso
 Standing = Literal["at work", "nobody", "unknown"]
 _REFITS = (
     events.RoundCompleted,
+    events.ModelsAssessed,
     events.CampaignChanged,
     events.CampaignStopped,
     events.RereadCompleted,

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from orchestrator.report import html_parts
-from orchestrator.report.models_document import CORRECTED, label, shown
+from orchestrator.report.models_document import label, legend, shown
 from orchestrator.report.status_text import (
     configuration,
     fastest_lines,
@@ -83,9 +83,8 @@ def models_section(described: Sequence[Mapping[str, Any]]) -> str:
         for item in described
         for note in item["notes"]
     )
-    corrected = any(item["expression"] != item["normal_form"] for item in described)
-    legend = f'<p class="note">{escape(CORRECTED)}</p>' if corrected else ""
-    return html_parts.table(heads, rows) + legend + notes
+    explained = "".join(f'<p class="note">{escape(line)}</p>' for line in legend(described).splitlines())
+    return html_parts.table(heads, rows) + explained + notes
 
 
 def _validation(rows: Sequence[Mapping[str, Any]]) -> str:

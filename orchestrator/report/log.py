@@ -91,6 +91,8 @@ def describe(event: events.Event, said: str = "") -> str:
             return f"skipped: {run}: {reason}"
         case events.RoundCompleted():
             return _round_done(event)
+        case events.ModelsAssessed():
+            return f"with the measurements that count now: {_quality(event)}"
         case events.StopRuleReached(rule, detail):
             return f"stop rule: {rule} ({detail})"
         case events.CampaignPaused(cause, detail):
@@ -123,20 +125,25 @@ def _listed(runs: Sequence[Run]) -> str:
 
 
 def _round_done(event: events.RoundCompleted) -> str:
-    fit = "no models yet" if event.smape is None else f"models fit to {smape(event.smape)} % SMAPE"
-    where = place(event.targets)
-    spread = "" if event.width is None else f", uncertainty {where} {uncertainty(event.width)}"
     gain = " (no improvement)" if not event.improved and event.measured else ""
     if event.gain == "surprise":
         gain = " (wider than before: the earlier intervals were too narrow)"
     machine = "".join(f"; {kind}: {event.machine[kind]}" for kind in event.news)
-    return f"round {event.round} done: {fit}{spread}{gain}{machine}"
+    return f"round {event.round} done: {_quality(event)}{gain}{machine}"
+
+
+def _quality(event: events.RoundCompleted | events.ModelsAssessed) -> str:
+    """Return how good models are, in short."""
+    fit = "no models yet" if event.smape is None else f"models fit to {smape(event.smape)} % SMAPE"
+    where = place(event.targets)
+    return fit if event.width is None else f"{fit}, uncertainty {where} {uncertainty(event.width)}"
 
 
 _KINDS: Mapping[type, str] = {
     events.ExecutableReplaced: "campaign",
     events.RoundProposed: "round",
     events.RoundCompleted: "round",
+    events.ModelsAssessed: "round",
     events.AttemptFinished: "failure",
     events.RunGivenUp: "given up",
     events.RunSkipped: "skipped",
@@ -313,7 +320,8 @@ class Log:
         self._add(time, "controller", f"controller starts {self.running} (version {event.version})")
         digest = executables.digests(event.provenance).get("executable", "")
         if self.executable and digest and digest != self.executable:
-            text = "the executable is another one than before: measurements of both are mixed"
+            both = executables.in_short([self.executable, digest])
+            text = f"the executable is another one than before: measurements of both are mixed ({both})"
             self._add(time, "controller", text)
         self.executable = digest or self.executable
 

@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ _PRINTED = 1e-5  # relative: what six printed digits leave open, and a little mo
 _COMPARED = 200  # measured runs that show which call paths include others
 
 CORRECTED = "c: a smooth correction for what the terms do not fit; in full: 'expression' in JSON"
+SHORTENED = "sum of parts: its largest terms; in full: 'expression' in JSON"
 
 
 def describe(
@@ -58,7 +59,26 @@ def describe(
                 }
                 for item in found
             ]
-    return {**model.document(), "predictions": predictions}
+    short = short_form(model, points[0] if points else None)
+    return {**model.document(), **({} if short is None else {"short": short}), "predictions": predictions}
+
+
+def short_form(model: Model, point: Point | None) -> str | None:
+    """Return a long sum of parts by its largest terms at a point; None where a model is no such sum.
+
+    ``sum of 6 parts: 3.4e-6 * x * steps + ...``. Without a point, it is that of the largest measured values.
+    """
+    from orchestrator.models.summed import Summed
+    from orchestrator.models.symbolic import sum_text
+
+    if not isinstance(model, Summed):
+        return None
+    largest = model.largest_terms(point)
+    if len(largest) == len(model.terms):
+        return None
+    form = f"{sum_text(largest)} + ..."
+    shown_form = form if model.expression == model.normal_form else _corrected(form)
+    return f"sum of {count(len(model.parts), 'part')}: {shown_form}"
 
 
 def label(described: Mapping[str, Any]) -> str:
@@ -68,10 +88,25 @@ def label(described: Mapping[str, Any]) -> str:
 
 
 def shown(described: Mapping[str, Any]) -> str:
-    """Return a described model for a table: its normal form, ``* c`` if corrected (see `CORRECTED`)."""
+    """Return a described model for a table: its normal form, ``* c`` if corrected (see `CORRECTED`).
+
+    Of a long sum of parts only the largest terms (see `short_form`).
+    """
+    if short := described.get("short"):
+        return str(short)
     form: str = described["normal_form"]
-    if described["expression"] == form:
-        return form
+    return form if described["expression"] == form else _corrected(form)
+
+
+def legend(described: Iterable[Mapping[str, Any]]) -> str:
+    """Return what explains the models of a table as `shown` gives them; empty where that is nothing."""
+    models = list(described)
+    corrected = any(item["expression"] != item["normal_form"] for item in models)
+    shortened = any(item.get("short") for item in models)
+    return "\n".join([CORRECTED] * corrected + [SHORTENED] * shortened)
+
+
+def _corrected(form: str) -> str:
     return f"({form}) * c" if " + " in form or " - " in form else f"{form} * c"
 
 

@@ -21,7 +21,7 @@ from orchestrator.policy import failing
 from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings, units, with_unit
-from orchestrator.report.models_document import CORRECTED, is_inside, label, run_ends, shown
+from orchestrator.report.models_document import is_inside, label, legend, run_ends, shown
 from orchestrator.report.wording import (
     REHEARSAL,
     about,
@@ -317,8 +317,8 @@ def models_table(models: Sequence[dict[str, Any]], known: Mapping[str, str] | No
         if where is not None:
             row.append(interval(model["predictions"][0]) if model["predictions"] else "")
         table.add_row(*map(Text, row))
-    if any(model["expression"] != model["normal_form"] for model in models):
-        table.caption, table.caption_justify = CORRECTED, "left"
+    if explained := legend(models):
+        table.caption, table.caption_justify = explained, "left"
     return table
 
 

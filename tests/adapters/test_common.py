@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+import time
 from itertools import product
 
 import pytest
@@ -44,6 +46,21 @@ def test_most_square_is_a_factorisation_smallest_first(count: int) -> None:
 @pytest.mark.parametrize(("count", "grid"), [(1, (1, 1)), (7, (1, 7)), (12, (3, 4)), (36, (6, 6))])
 def test_known_squares(count: int, grid: tuple[int, int]) -> None:
     assert common.most_square(count) == grid
+
+
+def test_more_ranks_than_mpi_can_number_are_refused_at_once() -> None:
+    assert common.ranks({"p": 2**31 - 1}) == 2**31 - 1
+    with pytest.raises(ValueError, match="at most 2147483647"):
+        common.ranks({"p": 2**63})
+
+
+def test_the_largest_grids_are_found_at_once() -> None:
+    begin = time.process_time()
+    assert common.most_cubic(2**31 - 1) == (2**31 - 1, 1, 1)  # a prime number
+    highly_composite = 2_095_133_040  # 1600 divisors, the most below 2**31
+    assert math.prod(common.most_cubic(highly_composite)) == highly_composite
+    assert math.prod(common.most_square(highly_composite)) == highly_composite
+    assert time.process_time() - begin < 2.0
 
 
 @pytest.mark.parametrize("text", ["4,2,1", "4x2x1", " 4, 2, 1 "])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -286,3 +287,23 @@ def test_a_plot_of_speedup_names_the_call_path(models: mo.Models) -> None:
     study = models.speedup("p")
     assert study.plot("main->f").get_title() == "main->f"
     assert repr(study).startswith("2 models; ")
+
+
+def test_metrics_that_are_not_asked_for_are_no_reason_to_warn() -> None:
+    metrics = {"time [ms]": 3.0, "wait [us]": 5.0, "io": 2.0}
+    long = pd.DataFrame(
+        [
+            {"p": p, "callpath": "main", "metric": metric, "value": value * p}
+            for p in (1, 2, 4, 8, 16)
+            for metric, value in metrics.items()
+        ]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mo.fit(long, response="io")
+    for response, converted in (("time", r"time \[ms\]"), (["wait", "io"], r"wait \[us\]")):
+        with pytest.warns(UserWarning, match=f"^the table: values of {converted} are in seconds") as warned:
+            mo.fit(long, response=response)
+        assert len(warned) == 1
+    with pytest.warns(UserWarning, match=r"values of time \[ms\], wait \[us\] are in seconds"):
+        mo.fit(long)

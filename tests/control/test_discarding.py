@@ -31,6 +31,7 @@ from orchestrator.policy.effort_runs import Plan
 from orchestrator.report import comparison_facts, log, models_document
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Point, Run
+from tests.control.test_reread import INNER, values
 from tests.control.test_reread import load as local
 from tests.models.test_consistency import RUN, SOLVE, A, B
 
@@ -123,6 +124,66 @@ def test_models_do_not_see_it_and_the_loop_measures_the_point_again(made: Path) 
     assert check(made) == after
     # It stays stopped now.
     assert session.run(load(), made, session.Hooks()) == after
+
+
+CONVERGING = (
+    "strategy.name=information",
+    "stop.patience=2",
+    "stop.budget=50 core-hours",
+    "parameters.p=[1, 2, 4, 8, 16]",
+    "parameters.n=[10, 20, 30, 40, 50]",
+    "evaluation_point={p: 32, n: 60}",
+    "validate=false",
+)
+
+
+@pytest.fixture(scope="module")
+def converged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("converged") / "made"
+    state = session.run(load(*CONVERGING), directory, session.Hooks())
+    assert state.stopped is not None and state.stopped.rule == "converged"
+    return directory
+
+
+def test_where_models_of_what_is_left_are_as_sure_nothing_is_measured_again(
+    converged: Path, tmp_path: Path
+) -> None:
+    made = Path(shutil.copytree(converged, tmp_path / "made"))
+    before = session.replayed(made)
+    again = Run(Point.of(p=2, n=20), "time", 2)
+    discard(made, [again.id], "hot")
+    now = discard(made, [FIRST.id], "hot, too").after
+    assert (now.smape, now.uncertainty, now.narrow_rounds) == (None, None, 0)
+    restore(made, [again.id])
+    after = session.run(load(*CONVERGING), made, session.Hooks())
+    assert after.stopped is not None and after.stopped.rule == "converged"
+    assert {*after.runs} == {*before.runs} and after.spent == before.spent
+    assert after.smape is not None and after.uncertainty is not None
+    assert models_document.published(made, after)["outdated"] is None
+    texts = [item["text"] for item in log.document(read(made / FILE_NAME))["events"]]
+    assert sum(text.startswith("with the measurements that count now: models fit to ") for text in texts) == 1
+
+
+def test_where_they_are_not_it_is_measured_again(converged: Path, tmp_path: Path) -> None:
+    made = Path(shutil.copytree(converged, tmp_path / "made"))
+    before = session.replayed(made)
+    gone = sorted(run.id for run in before.runs if run.point.number("p") > 1 or run.point.number("n") > 20)
+    discard(made, gone, "wrong input")
+    after = session.run(load(*CONVERGING), made, session.Hooks())
+    entries = [entry.event for entry in read(made / FILE_NAME)]
+    [assessed] = [event for event in entries if isinstance(event, events.ModelsAssessed)]
+    assert not assessed.narrow
+    assert after.round > before.round and after.spent > before.spent
+
+
+def test_a_width_that_is_wanted_is_compared_with_that_of_what_is_left(tmp_path: Path) -> None:
+    rules, made = load(*CONVERGING, "stop.width=0.2"), tmp_path / "made"
+    before = session.run(rules, made, session.Hooks())
+    assert before.stopped is not None and before.stopped.rule == "precision"
+    discard(made, [FIRST.id], "hot")
+    after = session.run(rules, made, session.Hooks())
+    assert after.stopped is not None and after.stopped.rule == "precision"
+    assert {*after.runs} == {*before.runs}
 
 
 def before_lines(before: State, directory: Path) -> int:
@@ -279,8 +340,39 @@ def test_outputs_that_are_read_again_are_not_mixed_with_earlier_values(tmp_path:
     (tmp_path / "runs" / "n=10" / "time-1" / "attempt-1" / "stdout").unlink()
     found = reread(tmp_path, local())
     assert (found.read, found.changed, found.refused) == (2, 1, False)
+    assert list(found.unreadable) == ["n=10/time-1/attempt-1"]
     with pytest.raises(CampaignError, match="outputs were read again since it was discarded"):
         restore(tmp_path, ["n=10/time-1"])
+
+
+def test_what_is_discarded_is_read_again_too_and_can_be_restored(tmp_path: Path) -> None:
+    session.run(local(), tmp_path, session.Hooks())
+    discard(tmp_path, ["n=10/time-1", "n=20/time-1"], "hot")
+    stdout = tmp_path / "runs" / "n=10" / "time-1" / "attempt-1" / "stdout"
+    kept = stdout.read_text()
+    stdout.unlink()
+    found = reread(tmp_path, local(INNER))
+    assert (found.read, found.changed, found.refused) == (2, 2, False)
+    state = session.replayed(tmp_path)
+    assert [item.id for item in state.discarded] and state.rereads == 1
+    after = restore(tmp_path, ["n=20/time-1"]).after
+    assert values(after) == {20: 20.25, 30: 30.25}
+    with pytest.raises(CampaignError, match="its own was not"):
+        restore(tmp_path, ["n=10/time-1"])
+    # Once its output is there again it is read, although nothing else has changed.
+    stdout.write_text(kept)
+    assert reread(tmp_path, local(INNER)).changed == 1
+    assert values(restore(tmp_path, ["n=10/time-1"]).after) == {10: 10.25, 20: 20.25, 30: 30.25}
+    assert reread(tmp_path, local(INNER)).changed == 0
+
+
+def test_what_is_discarded_and_has_the_same_values_can_be_restored(tmp_path: Path) -> None:
+    """Of two rules that read the same there is no other value to journal, and yet it was read."""
+    session.run(local(), tmp_path, session.Hooks())
+    discard(tmp_path, ["n=10/time-1"], "hot")
+    found = reread(tmp_path, local("program.output=[{callpath: main, pattern: 'total +(\\S+) s'}]"))
+    assert (found.read, found.changed) == (3, 0) and len(found.changes) == 1
+    assert values(restore(tmp_path, ["n=10/time-1"]).after)[10] == 10.5
 
 
 def test_models_that_were_published_before_are_outdated(made: Path) -> None:

@@ -57,6 +57,18 @@ def test_an_executable_that_is_replaced_while_a_controller_runs_is_told() -> Non
     assert len(warned(apply(state, controller(executable="bb"), 0.0))) == 1
 
 
+def test_the_warning_names_the_builds_in_their_order_and_the_remedy() -> None:
+    used = used_after(immutables.Map(), {"executable": "a" * 64})
+    [text] = warnings(used, {"executable": "b" * 64})
+    assert f"(sha256 {'a' * 12}, then {'b' * 12}); put the first one back" in text
+    assert "orchestrator compare DIR NEW" in text
+    assert "what is measured from now on is mixed" in text  # so far nothing is
+    assert "measurements of several are mixed" in warnings(used_after(used, {"executable": "b" * 64}), {})[0]
+    for digit in "bcd":
+        used = used_after(used, {"executable": digit * 64})
+    assert f"then {'b' * 12}, then {'c' * 12} and 1 more)" in warnings(used, {})[0]
+
+
 def test_roles_are_apart_and_what_is_not_known_says_nothing() -> None:
     used = used_after(immutables.Map(), {"executable": "aa", "effort_executable": "bb"})
     assert warnings(used, {"executable": "bb"})[0].startswith("the executable was replaced")

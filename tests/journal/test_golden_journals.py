@@ -154,3 +154,13 @@ def test_an_executable_that_was_replaced_during_the_campaign_replays_to_both() -
     assert len(state.measured_with["executable"]) == 3
     lines = [item["text"] for item in log.document(entries)["events"]]
     assert sum(line.startswith("the executable was replaced: ") for line in lines) == 2
+
+
+def test_models_that_were_assessed_after_measurements_were_discarded_replay_to_that_decision() -> None:
+    entries = list(read(GOLDEN / "schema-1-assessed.jsonl"))
+    [k] = [k for k, entry in enumerate(entries) if isinstance(entry.event, events.ModelsAssessed)]
+    before, state = replay(entries[:k]), replay(entries)
+    assert (before.smape, before.uncertainty, before.narrow_rounds) == (None, None, 0)
+    assert state.smape is not None and state.uncertainty is not None and state.narrow_rounds == 1
+    assert state.stopped is not None and state.stopped.rule == "converged"
+    assert {*state.runs} == {*before.runs} and state.spent == before.spent

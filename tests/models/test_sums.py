@@ -15,6 +15,7 @@ from orchestrator.models.consistency import contradictions
 from orchestrator.models.pmnf.modeler import modeler as pmnf
 from orchestrator.models.summed import Summed
 from orchestrator.models.sums import REST, advantage, correlation, inclusive, with_sums
+from orchestrator.report.models_document import SHORTENED, describe, legend, shown
 from orchestrator.types import Measurement, Measurements, Point
 
 RANKS, SIZES = (4, 8, 16, 32, 64), (10, 20, 30, 40, 50)
@@ -260,3 +261,28 @@ def test_correlation_of_parts() -> None:
     assert correlation(shared + alone) == pytest.approx(0.5, abs=0.1)
     assert correlation(np.array([shared, -shared])) == 0
     assert correlation(alone[:1]) == 0
+
+
+def test_the_largest_terms_are_those_of_the_point(models: dict[str, Model]) -> None:
+    """The halo grows with the ranks, the sparse product with the size: what is large depends on where."""
+    solve = models["main->solve"]
+    assert isinstance(solve, Summed)
+
+    def largest(point: Point | None) -> list[set[str]]:
+        return [{f["parameter"] for f in term["factors"]} for term in solve.largest_terms(point)]
+
+    assert largest(Point.of(p=4, n=200)) == [{"n"}]
+    assert largest(Point.of(p=4096, n=10)) == [{"p", "n"}, {"p"}]
+    assert largest(None) == largest(Point.of(p=max(RANKS), n=max(SIZES))) != []
+    assert len(largest(FAR)) <= 3 < len(solve.terms)
+
+
+def test_tables_show_a_long_sum_by_its_largest_terms_and_json_has_all(models: dict[str, Model]) -> None:
+    solve = models["main->solve"]
+    found = describe(solve, [Point.of(p=4, n=200)])
+    [largest] = [text for text in solve.expression.split(" + ") if text.endswith("* n**2")]
+    assert shown(found) == f"sum of 3 parts: {largest} + ..."
+    assert found["expression"] == solve.expression and len(found["terms"]) == 4
+    assert legend([found]) == SHORTENED
+    part = describe(models["main->solve->dot"], [FAR])
+    assert shown(part) == part["expression"] and legend([part]) == ""

@@ -509,6 +509,8 @@ def react(action: decide.Action, state: State) -> list[events.Event]:
             return [events.RunSkipped(run, reason, unaffordable)]
         case decide.Fit(number):
             return [events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)]
+        case decide.Assess():
+            return [events.ModelsAssessed(smape=1.0, width=None, widest=None, noise=None, narrow=False)]
         case decide.Propose(number):
             runs = tuple(replace(run, repetition=number) for run in RUNS)
             return [events.RoundProposed(number, runs, ("",) * 3)]
@@ -539,6 +541,21 @@ def test_a_round_in_which_nothing_was_measured_does_not_count_against_patience()
         events.RoundCompleted(round=2, smape=5.0, width=0.5, improved=False, measured=False),
     )
     assert state.rounds_without_improvement == 0 and state.rounds_completed == 2
+
+
+def test_models_of_what_is_left_are_assessed_once_before_anything_is_decided() -> None:
+    policy = replace(POLICY, patience=2)
+    rounds = [events.RoundCompleted(round=1, smape=5.0, width=0.02, improved=True, narrow=True)] * 2
+    before = after(*ONE_MEASURED, *rounds)
+    assert [type(action) for action in actions(before, policy)] == [decide.BeginStop]
+    run = next(run for run, item in before.runs.items() if item.status is RunStatus.MEASURED)
+    gone = after(events.MeasurementsDiscarded((run,), "hot"), state=before)
+    assert actions(gone, policy) == [decide.Assess()]
+    for narrow, next_one in ((True, decide.BeginStop), (False, decide.Propose)):
+        assessed = events.ModelsAssessed(smape=5.0, width=0.03, widest=0.03, noise=0.1, narrow=narrow)
+        now = after(assessed, state=gone)
+        assert (now.uncertainty, now.smape, now.rounds_without_improvement) == (0.03, 5.0, 0)
+        assert [type(action) for action in actions(now, policy)] == [next_one]
 
 
 def begun(policy: Policy, seconds: float | None = None) -> int:

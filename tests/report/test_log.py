@@ -186,7 +186,8 @@ def test_another_executable_is_a_warning() -> None:
     rested = events.ControllerStopped("interrupted")
     assert not any("executable" in text for text in texts(story(BEGUN[0], first, rested, same)))
     found = texts(story(BEGUN[0], first, rested, other))
-    assert found[-1] == "the executable is another one than before: measurements of both are mixed"
+    told = "the executable is another one than before: measurements of both are mixed"
+    assert found[-1] == f"{told} (sha256 aa, then bb)"
 
 
 def test_a_note_is_told_when_it_changes() -> None:

@@ -15,6 +15,7 @@ from datetime import datetime
 
 from orchestrator.errors import ExecutorError
 from orchestrator.executors import inherited
+from orchestrator.executors.slurm.silence import awaited
 from orchestrator.executors.slurm.states import meaning, word
 from orchestrator.types import AttemptState
 
@@ -69,14 +70,15 @@ def call(command: Sequence[str], seconds: float, env: Mapping[str, str] | None =
         If it cannot be started, exits with another code than 0, or has not ended after ``seconds``.
     """
     try:
-        done = subprocess.run(
-            command,
-            env=environment() if env is None else env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
+        with awaited(command, seconds):
+            done = subprocess.run(
+                command,
+                env=environment() if env is None else env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=seconds,
+                check=False,
+            )
     except subprocess.TimeoutExpired as error:
         raise CommandFailed(f"{command[0]} did not answer within {seconds:g} s", TIMED_OUT) from error
     except OSError as error:

@@ -13,7 +13,9 @@ import numpy as np
 from orchestrator.models.base import Category, Floats, Model, Prediction, holds_at, key_of
 from orchestrator.models.callpaths import callers, parts
 from orchestrator.models.mpi_costs import operation
-from orchestrator.models.symbolic import falls, growth, power_text, significant, terms_of
+from orchestrator.models.summed import Summed
+from orchestrator.models.symbolic import falls, growth, power_text, significant, sum_text, terms_of
+from orchestrator.report.models_document import short_form
 from orchestrator.report.page import runs as measured_runs
 from orchestrator.report.page.answers import Answers, asked_at
 from orchestrator.report.page.encoding import bands, number, packed, place, tidy
@@ -124,7 +126,7 @@ def call_paths(
         {
             "id": k,
             "parent": numbers.get((_parent(model, subject), model.metric, model.category)),
-            **_described(model, subject, k < _MOST_TYPESET),
+            **_described(model, subject, kept.default, k < _MOST_TYPESET),
             "growth": described_growth(model, kept, over.value),
             "badges": list(_badges(model, subject, _at(kept, over))),
             **bands(over),
@@ -201,7 +203,7 @@ def _parent(model: Model, subject: Subject) -> str:
     return ""
 
 
-def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, Any]:
+def _described(model: Model, subject: Subject, point: Point, is_typeset: bool) -> dict[str, Any]:
     expression = model.expression
     formula = Formula.of(expression, model.parameters) if is_typeset else None
     return {
@@ -212,6 +214,7 @@ def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, An
         "mpi": operation(parts(model.callpath)[-1]) is not None,
         "exclusive": not subject.includes,
         "expression": expression,
+        "short": _short(model, point, is_typeset),
         "latex": None if formula is None else formula.latex,
         "mathml": None if formula is None else formula.mathml,
         "python": None if formula is None else formula.python,
@@ -219,6 +222,20 @@ def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, An
         "notes": list(model.notes),
         "smape": number(model.smape),
         "noise": number(model.noise),
+    }
+
+
+def _short(model: Model, point: Point, is_typeset: bool) -> dict[str, Any] | None:
+    """Return a long sum of parts for the table: as text, and its largest terms typeset; None for others."""
+    if not isinstance(model, Summed) or (text := short_form(model, point)) is None:
+        return None
+    # Corrections of the terms are named in the text.
+    exact = is_typeset and model.expression == model.normal_form
+    largest = Formula.of(sum_text(model.largest_terms(point)), model.parameters) if exact else None
+    return {
+        "text": text,
+        "parts": len(model.parts),
+        "mathml": None if largest is None else largest.mathml,
     }
 
 

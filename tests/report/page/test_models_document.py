@@ -261,3 +261,28 @@ def test_growth_is_that_of_the_values_where_the_formula_is_constant() -> None:
     (changing,) = callpaths.described_growth(model, grid, 2.0 * x**0.4)
     assert (constant["text"], constant["kind"]) == ("constant", "terms")
     assert (changing["text"], changing["kind"], changing["exponent"]) == ("p**0.4", "slope", 0.4)
+
+
+def test_the_table_has_the_largest_terms_of_a_long_sum_and_the_details_have_all() -> None:
+    rng = np.random.default_rng(3)
+    laws: dict[str, Callable[[Any, Any], float]] = {
+        "main->a": LAWS["main->solve"],
+        "main->b": lambda p, n: 3.0 + 0.01 * n,
+        "main->c": lambda p, n: p**0.5,
+    }
+    points = [Point.of(p=p, n=n) for p in P for n in N]
+    parts = [
+        [law(x["p"], x["n"]) * np.exp(0.01 * rng.standard_normal(2)) for x in points] for law in laws.values()
+    ]
+    values = dict(zip(["main", *laws], [np.sum(parts, axis=0), *parts], strict=True))
+    items = [
+        Measurement(name, "time", dict(zip(points, map(tuple, rows), strict=True)))
+        for name, rows in values.items()
+    ]
+    what = subject(Measurements(("p", "n"), tuple(items)), "pmnf", Point.of(p=1024, n=10))
+    by_name = {item["name"]: item for item in described(what)["callpaths"]}
+    main, short = by_name["main"], by_name["main"]["short"]
+    assert short["text"].startswith("sum of 3 parts: ") and short["text"].endswith(" + ...")
+    assert short["parts"] == 3 and len(short["mathml"]) < len(main["mathml"])
+    assert len(short["text"]) < len(main["expression"])
+    assert all(by_name[name]["short"] is None for name in laws)

@@ -40,6 +40,14 @@ export function formula(callpath, display = "inline") {
   return el("span", { class: "formula" }, copy);
 }
 
+/** Return the formula for a table: of a long sum of parts only its largest terms, the whole one in the title. */
+export function shortFormula(callpath) {
+  const { short } = callpath;
+  if (!short) return formula(callpath);
+  if (!short.mathml) return el("code", { class: "formula" }, short.text);
+  return el("span", {}, el("span", { class: "muted" }, `sum of ${short.parts} parts: `), formula({ mathml: short.mathml }), " + …");
+}
+
 // A copy of known elements and attributes only: the document is data, whoever wrote it.
 function safeFormula(node) {
   const copy = document.createElementNS(MATHML, node.localName);

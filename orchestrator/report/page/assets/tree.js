@@ -1,6 +1,6 @@
 // The call tree with what each call path takes at the sliders' point. Rows are built as they are needed.
 
-import { el, briefBadges, button, choice, formula, growths, scrolling } from "./dom.js";
+import { el, briefBadges, button, choice, growths, scrolling, shortFormula } from "./dom.js";
 import { interval, known, lastPart, number, percent, place, short } from "./format.js";
 import { sliders } from "./sliders.js";
 
@@ -203,7 +203,7 @@ class Tree {
 
   // Formulas are typeset once: that takes longer than everything else in a row.
   formula(item) {
-    if (!this.formulas.has(item.id)) this.formulas.set(item.id, formula(item));
+    if (!this.formulas.has(item.id)) this.formulas.set(item.id, shortFormula(item));
     return this.formulas.get(item.id);
   }
 }
