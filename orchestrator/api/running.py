@@ -87,6 +87,7 @@ def simulate(
     models: Path_ | None = None,
     noise: float | None = None,
     failure_rate: float | None = None,
+    fails_where: str | None = None,
     queue_delay: str | None = None,
     overrides: Mapping[str, object] | None = None,
     progress: bool = False,
@@ -111,6 +112,8 @@ def simulate(
     noise, failure_rate, queue_delay
         Noise of all times that are not replayed, in percent (by default 5; of models, as measured); share of
         attempts that fail (0..1); mean time in the queue (``"2 min"``).
+    fails_where
+        Where every run fails, which the campaign has to find out: ``"n >= 300"``.
 
     Raises
     ------
@@ -122,7 +125,12 @@ def simulate(
             arguments.path(given, option)
     if truth is not None:
         arguments.mapping(truth, "truth", "{'main': '1e-6 * n * log2(p)'}", CampaignError)
-    stated = {"noise": noise, "failure_rate": failure_rate, "queue_delay": queue_delay}
+    stated = {
+        "noise": noise,
+        "failure_rate": failure_rate,
+        "fails_where": fails_where,
+        "queue_delay": queue_delay,
+    }
     plain = {option: json.loads(_as_json(value, option)) for option, value in stated.items()}
     functions = {path: json.loads(_as_json(text, f"truth: {path}")) for path, text in (truth or {}).items()}
     options = Options(dataset=dataset, truth=functions, models=models, **plain)

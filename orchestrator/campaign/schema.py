@@ -550,6 +550,7 @@ class SimulatedOptions(SharedJobOptions):
     name: Literal["simulated"] = "simulated"
     queue_delay: Duration = 0.0
     failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    fails_where: Expression | None = None
     noise: Annotated[float, Field(ge=0)] = 0.0
     overhead: Duration = 0.0
     truth: Mapping[str, Expression] = {}

@@ -50,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--failure-rate", type=float, metavar="SHARE", help="share of attempts that fail, 0..1"
     )
+    parser.add_argument(
+        "--fails-where",
+        metavar="CONDITION",
+        help="where every run fails, e.g. 'n >= 300': the campaign has to find out",
+    )
     parser.add_argument("--queue-delay", metavar="DURATION", help="mean time in the queue")
     add_directory(
         parser, "keep the rehearsal there, a campaign directory like any other (default: keep nothing)"
@@ -65,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         models=arguments.models,
         noise=arguments.noise,
         failure_rate=arguments.failure_rate,
+        fails_where=arguments.fails_where,
         queue_delay=arguments.queue_delay,
     )
     chosen = prepare(campaign_paths.campaign_path(arguments.campaign), arguments.overrides, options)

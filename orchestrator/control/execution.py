@@ -66,9 +66,14 @@ def _truth(campaign: Campaign) -> Truth | None:
     if not isinstance(options, SimulatedOptions):
         return None
     if options.dataset is not None:
-        return truth.replayed(_loaded(options.dataset))
-    exact = _exact(campaign, options)
-    return None if exact is None else truth.noisy(exact, options.noise)
+        found = truth.replayed(_loaded(options.dataset))
+    elif (exact := _exact(campaign, options)) is not None:
+        found = truth.noisy(exact, options.noise)
+    else:
+        return None
+    if options.fails_where is None:
+        return found
+    return truth.failing(found, campaign.expression(options.fails_where), campaign.values)
 
 
 def _loaded(dataset: str) -> Measurements:

@@ -52,6 +52,8 @@ class Options:
         The directory of an earlier campaign, whose models say what runs yield.
     noise, failure_rate, queue_delay
         Noise of times in percent; share of attempts that fail; mean time in the queue, with its unit.
+    fails_where
+        Condition on the parameters: there every run fails.
     cores
         That run at once.
     callpaths
@@ -64,6 +66,7 @@ class Options:
     noise: float | None = None
     failure_rate: float | None = None
     queue_delay: str | None = None
+    fails_where: str | None = None
     cores: int | None = None
     callpaths: int | None = None
 
@@ -77,7 +80,7 @@ class Options:
 
     def others(self) -> dict[str, Any]:
         """Return the other keys of ``executor`` that are stated."""
-        keys = ("noise", "failure_rate", "queue_delay", "cores", "callpaths")
+        keys = ("noise", "failure_rate", "fails_where", "queue_delay", "cores", "callpaths")
         return {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
 
 

@@ -14,10 +14,14 @@ from orchestrator.types import AttemptRequest, Observation, Run, Sample
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRun:
-    """What a run would yield if nothing went wrong: its samples and its duration in seconds."""
+    """What a run would yield if nothing went wrong: its samples and its duration in seconds.
+
+    ``fails``: its program ends with an error instead, as at every run at this point.
+    """
 
     samples: tuple[Sample, ...]
     seconds: float
+    fails: bool = False
 
 
 Truth = Callable[[Run, np.random.Generator], SimulatedRun]

@@ -75,11 +75,12 @@ class Region:
 
     @property
     def where(self) -> str:
-        """The region in words: ``n >= 300``."""
-        if all(len(rule) == 1 for rule in self.rules):
-            return _all_of(dict.fromkeys(condition for (corner,) in self.rules for condition in corner))
-        texts = [f"({_in_words(rule)})" for rule in self.rules]
-        return listed(texts, _MOST_NAMED, " and ") if texts[1:] else texts[0][1:-1]
+        """The region in words: ``n >= 300 and p <= 2``."""
+        if len(self.rules) == 1:
+            return _in_words(self.rules[0])
+        alone = dict.fromkeys(condition for rule in self.rules if len(rule) == 1 for condition in rule[0])
+        texts = [f"({_in_words(rule)})" for rule in self.rules if len(rule) > 1]
+        return " and ".join([*texts, *([_all_of(alone)] if alone else [])])
 
 
 def _in_words(rule: Sequence[Corner]) -> str:
@@ -180,40 +181,77 @@ def _regions(failed: tuple[tuple[Point, str], ...], measured: frozenset[Point]) 
 
 
 def _simplest(failed: Mapping[Point, str], measured: Sequence[Point]) -> Region | None:
-    """Return the region with conditions on the fewest parameters."""
-    for size in range(1, _MOST_PARAMETERS + 1):
-        if (found := _region(failed, measured, size)) is not None:
-            return found
-    return None
+    """Return the region with conditions on the fewest parameters, or of values at which every run fails."""
+    found = (_region(failed, measured, size) for size in range(1, _MOST_PARAMETERS + 1))
+    return next(filter(None, found), None) or _region(failed, measured, 1, values=True)
 
 
-def _region(failed: Mapping[Point, str], measured: Sequence[Point], size: int) -> Region | None:
-    """Return the region of conditions on ``size`` parameters that separate failures from measured points."""
-    tried = _rules([*failed, *measured], size)
+def _region(
+    failed: Mapping[Point, str], measured: Sequence[Point], size: int, values: bool = False
+) -> Region | None:
+    """Return the region of conditions on ``size`` parameters that separate failures from measured points.
+
+    In other parameters it reaches as far as failures do: where all of them had one rank, nothing says that
+    several ranks fail as well.
+    """
+    points, known = [*failed, *measured], list(failed)
+    tried = _rules(points, size, values)
     if len(failed) < 2 or len(tried) > _MOST_RULES:
         return None
-    apart = [rule for rule in tried if not _beyond(measured, list(failed), rule).any()]
-    if not apart or _chance([*failed, *measured[:_MOST_MEASURED]], tried, len(failed)) > _CHANCE:
+    apart = [rule for rule in tried if not _beyond(measured, known, rule).any()]
+    if not apart or _chance(points[: len(failed) + _MOST_MEASURED], tried, len(failed)) > _CHANCE:
         return None
+    rules = sorted((_corners(known, rule) for rule in apart), key=len)
+    separating = {name for rule in apart for name, _ in rule}
+    others = [name for name in _shared(points) if name not in separating]
     cause, _ = most_frequent(list(failed.values()))
-    rules = sorted((_corners(list(failed), rule) for rule in apart), key=len)
-    return Region(rules=tuple(rules), failed=len(failed), measured=len(measured), cause=cause)
+    return Region(
+        rules=(*rules, *(bound for name in others for bound in _bounds(name, known, points))),
+        failed=len(failed),
+        measured=len(measured),
+        cause=cause,
+    )
 
 
-def _rules(points: Sequence[Point], size: int) -> list[tuple[Relation, ...]]:
-    """Return how points may be beyond others, in parameters that vary among them.
+def _shared(points: Sequence[Point]) -> list[str]:
+    """Return the parameters that all points have; those of a campaign may have become more."""
+    return [name for name in points[0].as_dict() if all(name in point.as_dict() for point in points)]
 
-    That a number is one of those that failed is as special as a condition on two parameters.
+
+def _bounds(name: str, failed: Sequence[Point], points: Sequence[Point]) -> Iterator[tuple[Corner, ...]]:
+    """Yield how far a parameter of failures reaches, where other points have values beyond."""
+    here, everywhere = ({point[name] for point in some} for some in (failed, points))
+    if any(isinstance(value, str) for value in everywhere):
+        if here != everywhere:
+            yield tuple(((name, "=", value),) for value in sorted(here, key=str))
+        return
+    for how, end in ((">=", min), ("<=", max)):
+        furthest = end(here, key=float)
+        if furthest != end(everywhere, key=float):
+            yield (((name, how, furthest),),)
+
+
+def _rules(points: Sequence[Point], size: int, values: bool) -> list[tuple[Relation, ...]]:
+    """Return how points may be beyond others, in ``size`` of the parameters that vary among them.
+
+    ``values``: one of them is a number that is among those that failed.
     """
     ordered: list[str] = []
     categorical: list[str] = []
-    for name in points[0].as_dict():
-        values = {point.as_dict().get(name) for point in points}
-        if len(values) > 1 and None not in values:
-            (categorical if any(isinstance(value, str) for value in values) else ordered).append(name)
-    ways = [[(name, ">="), (name, "<=")] for name in ordered] + [[(name, "=")] for name in categorical]
-    rules = [rule for some in combinations(ways, size) for rule in product(*some)]
-    return [*rules, *(((name, "="),) for name in ordered if size == 2)]
+    for name in _shared(points):
+        found = {point[name] for point in points}
+        if len(found) > 1:
+            (categorical if any(isinstance(value, str) for value in found) else ordered).append(name)
+    ways = {name: [(name, ">="), (name, "<=")] for name in ordered}
+    ways |= {name: [(name, "=")] for name in categorical}
+    if not values:
+        return [rule for names in combinations(ways, size) for rule in product(*map(ways.__getitem__, names))]
+    return [
+        ((name, "="), *rule)
+        for name in ordered
+        for names in combinations([other for other in ways if other != name], size - 1)
+        for rule in product(*map(ways.__getitem__, names))
+    ]
 
 
 def _beyond(points: Sequence[Point], others: Sequence[Point], rule: Sequence[Relation]) -> NDArray[np.bool_]:

@@ -135,7 +135,24 @@ def test_each_cause_may_have_its_region() -> None:
     other = [Point.of(n=n, p=p) for n, p in product((10, 20, 30), (8, 16, 32))]
     for run in other:
         both = _given_up(both, run, "memory: out of memory")
-    assert {region.where for region in regions(both)} == {"n >= 300", "p >= 8"}
+    assert {region.where for region in regions(both)} == {"n >= 300", "p >= 8 and n <= 30"}
+
+
+def test_what_was_tried_with_one_rank_only_says_nothing_of_more() -> None:
+    """Memory per rank: a run that fails with one rank may need two."""
+    line = [Point.of(n=n, p=1) for n in (100, 200, 300, 400, 500)]
+    ranks = [Point.of(n=n, p=p) for n, p in product((100, 200), (2, 4, 8, 16))]
+    region = only(regions(after(line[3:], [*line[:3], *ranks])))
+    assert region.where == "n >= 400 and p <= 1"
+    assert Point.of(n=400, p=2) not in region
+    everywhere = after([*line[3:], Point.of(n=500, p=16)], [*line[:3], *ranks])
+    assert only(regions(everywhere)).where == "n >= 400"
+
+
+def test_what_was_tried_in_one_category_says_nothing_of_others() -> None:
+    line = [Point.of(n=n, solver="cg") for n in (100, 200, 300, 400, 500)]
+    others = [Point.of(n=n, solver=solver) for n, solver in product((100, 200), ("amg", "ilu", "jacobi"))]
+    assert only(regions(after(line[3:], [*line[:3], *others]))).where == "n >= 400 and solver = cg"
 
 
 def _given_up(state: State, point: Point, why: str) -> State:

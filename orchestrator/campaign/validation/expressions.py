@@ -38,6 +38,8 @@ def expressions(campaign: Campaign) -> Problems:
     if isinstance(campaign.executor, SimulatedOptions):
         truth = campaign.executor.truth
         wanted += [(("executor", "truth", path), text, "number") for path, text in truth.items()]
+        if (region := campaign.executor.fails_where) is not None:
+            wanted.append((("executor", "fails_where"), region, "truth"))
     if campaign.program is not None:
         wanted += [
             (("program", key), getattr(campaign.program, key), "number") for key in ("ranks", "threads")

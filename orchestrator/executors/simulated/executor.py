@@ -203,6 +203,7 @@ class SimulatedExecutor:
         # The measurement belongs to the run: a further attempt at it finds the same truth.
         truth_rng = np.random.default_rng([settings.seed, zlib.crc32(request.attempt.run.id.encode())])
         run = self._truth(request.attempt.run, truth_rng)
+        outcome = "crash" if run.fails else outcome
         return _Job(
             request=request, ready=self._clock + delay, outcome=outcome, run=run, overhead=settings.overhead
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -54,6 +55,15 @@ def stated(functions: Mapping[str, Expression], values_at: Callable[[Point], Map
         return counted(found) if run.kind == "effort" else found
 
     return exact
+
+
+def failing(whole: Truth, region: Expression, values_at: Callable[[Point], Mapping[str, Value]]) -> Truth:
+    """Return runs that fail where a condition on parameters and settings holds; others are as before."""
+
+    def found(run: Run, rng: np.random.Generator) -> SimulatedRun:
+        return replace(whole(run, rng), fails=bool(region(values_at(run.point))))
+
+    return found
 
 
 def counted(timed: SimulatedRun, slowdown: float = COUNTING) -> SimulatedRun:
