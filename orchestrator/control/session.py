@@ -51,7 +51,7 @@ from orchestrator.journal.file import (
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import State, validation_run
 from orchestrator.models.base import Model
-from orchestrator.policy import decide
+from orchestrator.policy.budget import kept_for_validation, occupied
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
 from orchestrator.units import format_cost, in_unit
@@ -344,12 +344,12 @@ def _no_validation(runtime: Runtime, known: State, models: tuple[Model, ...]) ->
     That is no reason to refuse them: models may still change, and the figures at the end decide.
     """
     point, estimates = runtime.policy.validation_point, runtime.estimates(known, models)
-    if point is None or decide.kept_for_validation(known, runtime.policy, estimates):
+    if point is None or kept_for_validation(known, runtime.policy, estimates):
         return None
     need, budget = estimates.least(known, validation_run(known, point)), runtime.policy.budget
     unit = runtime.policy.unit
     return (
-        f"validate: true, but as models stand the run at {point} ({decide.occupied(need)}) "
+        f"validate: true, but as models stand the run at {point} ({occupied(need)}) "
         f"needs {format_cost(need.reserved, unit)}, and {in_unit(budget - known.spent, unit)} of "
         f"{in_unit(budget, unit)} are left: it is not made unless stop.budget is at least "
         f"{format_cost(known.spent + need.reserved, unit)}; nothing is kept back for it"
