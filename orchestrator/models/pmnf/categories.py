@@ -30,7 +30,7 @@ from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.fit import Fits, fit
 from orchestrator.models.pmnf.hypotheses import block_values, canonical, growth_of, structures, terms_used
 from orchestrator.models.pmnf.neighbours import Expected
-from orchestrator.models.pmnf.solver import Solution, Task, joined
+from orchestrator.models.pmnf.solution import Solution, Task, joined
 from orchestrator.models.pmnf.weighting import Weighting
 from orchestrator.models.shared_noise import SharedNoise
 

@@ -37,7 +37,8 @@ from orchestrator.models.pmnf.neighbours import (
     needed_blocks,
 )
 from orchestrator.models.pmnf.options import Options
-from orchestrator.models.pmnf.solver import Task, solve
+from orchestrator.models.pmnf.solution import Task
+from orchestrator.models.pmnf.solver import solve
 from orchestrator.models.pmnf.trends import falling, remarks
 from orchestrator.types import Measurements, Point, format_value
 
