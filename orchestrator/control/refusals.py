@@ -137,7 +137,7 @@ def _refuse_machine(built: Assembly, known: State) -> None:
 
 
 def refuse_open_runs(
-    built: Assembly, directory: Path, starter: Executor, state: State, cluster: Cluster
+    built: Assembly, directory: Path, executor: Executor, state: State, cluster: Cluster
 ) -> None:
     """Raise `CampaignError` where Slurm would never start the runs that are open.
 
@@ -156,7 +156,7 @@ def refuse_open_runs(
     # No attempt gets more, so that no models need be fitted.
     if slurm_preflight.time_fault(built, most, cluster) is None:
         return
-    runtime = Runtime(built, directory, starter)
+    runtime = Runtime(built, directory, executor)
     known = runtime.estimates(state, runtime.fit(state) if state.rounds_completed else ())
     limits = [(run, known.reservation(state, run).limit) for run in waiting]
     _refuse(slurm_preflight.time_fault(built, limits, cluster))

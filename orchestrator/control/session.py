@@ -16,6 +16,7 @@ from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import (
+    execution,
     loop,
     planning,
     priors,
@@ -26,7 +27,6 @@ from orchestrator.control import (
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.disk import Patience
 from orchestrator.control.estimation import Granted
-from orchestrator.control.execution import executor
 from orchestrator.control.keeping import Keeper
 from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
@@ -146,26 +146,26 @@ class _Session:
         if known.id:  # also where another controller began the campaign meanwhile
             refusals.refuse_copy(known, self.directory)
             refusals.refuse_rules(self.built, known, bool(changes))
-            starter = executor(self.built.campaign, self.directory, known.time)
-            known, answered = self._until_answered(starter, known, bool(changes))
+            executor = execution.executor(self.built.campaign, self.directory, known.time)
+            known, answered = self._until_answered(executor, known, bool(changes))
             if not answered:
                 return known
-            here = cluster_name(starter)  # known only now that it answers
+            here = cluster_name(executor)  # known only now that it answers
             refusals.refuse_cluster(known.cluster, here, self.hooks.cluster, self.directory)
             if changes:
                 refusals.refuse_launch(self.built, self.cluster)
             new = _change_of_rules(self.built, known) if changes else []
             after = functools.reduce(lambda state, event: apply(state, event, known.time), new, known)
-            refusals.refuse_open_runs(self.built, self.directory, starter, after, self.cluster)
+            refusals.refuse_open_runs(self.built, self.directory, executor, after, self.cluster)
         else:
             # Not prepared yet where there is a journal without a complete line.
             start = start or _prepare(self.built, self.directory, self.cluster)
-            starter, new = start.executor, [_begin(self.built, self.directory, start, self.hooks.remark)]
-        known = self._record(new, starter, known)
+            executor, new = start.executor, [_begin(self.built, self.directory, start, self.hooks.remark)]
+        known = self._record(new, executor, known)
         self._say(changes, known)
-        return self._loop(starter, known, bool(changes))
+        return self._loop(executor, known, bool(changes))
 
-    def _until_answered(self, starter: Executor, known: State, changed: bool) -> tuple[State, bool]:
+    def _until_answered(self, executor: Executor, known: State, changed: bool) -> tuple[State, bool]:
         """Wait until the executor answers, if it is to do anything: see `waiting.until_answered`."""
         ended = known.stopped is not None and not changed
         if ended or not (self.hooks.begin or known.in_flight):
@@ -176,16 +176,16 @@ class _Session:
             self.hooks.remark(text)
 
         return waiting.until_answered(
-            starter, self.journal, known, self._listen, remark, self.hooks.interrupted
+            executor, self.journal, known, self._listen, remark, self.hooks.interrupted
         )
 
-    def _record(self, new: Sequence[events.Event], starter: Executor, known: State) -> State:
+    def _record(self, new: Sequence[events.Event], executor: Executor, known: State) -> State:
         """Save the campaign file and journal how the session begins; return the state after that."""
         if new or not (self.directory / loader.CAMPAIGN_FILE).exists():
             save(self.built.campaign, self.directory)
         if not new:
             return known
-        return replay(self.keeper.seen(self.journal.append(new, starter.now())), known)
+        return replay(self.keeper.seen(self.journal.append(new, executor.now())), known)
 
     def _say(self, changes: Sequence[str], known: State) -> None:
         """Tell the user which rules changed, and where the campaign has stopped, how it continues."""
@@ -196,12 +196,12 @@ class _Session:
             self.hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
             self.hooks.remark(advice.to_continue(known, self.directory))
 
-    def _loop(self, starter: Executor, known: State, changed: bool) -> State:
+    def _loop(self, executor: Executor, known: State, changed: bool) -> State:
         """Run the campaign until it stops or pauses, or the user interrupts it."""
         hooks = self.hooks
         granted = _granted(self.built.campaign, self.cluster)
         runtime = Runtime(
-            self.built, self.directory, starter, hooks.cancel_on_interrupt, self.patience, granted
+            self.built, self.directory, executor, hooks.cancel_on_interrupt, self.patience, granted
         )
         models = None
         if changed and _is_validation_open(runtime, known):
@@ -228,13 +228,13 @@ class _Start:
 
 def _prepare(built: Assembly, directory: Path, cluster: Cluster) -> _Start:
     """Check that a campaign can begin; raise ``CampaignError`` or ``ExecutorError`` where it cannot."""
-    starter = executor(built.campaign, directory, 0.0)
-    plan = planning.first_round(built, starter)
-    if (why := starter.ready()) is not None:
+    executor = execution.executor(built.campaign, directory, 0.0)
+    plan = planning.first_round(built, executor)
+    if (why := executor.ready()) is not None:
         raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
     refusals.refuse_launch(built, cluster)
     refusals.refuse_limits(built, plan, cluster)
-    return _Start(starter, plan)
+    return _Start(executor, plan)
 
 
 def _changes(chosen: Campaign, known: State, hooks: Hooks) -> list[str]:
