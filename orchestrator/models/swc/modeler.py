@@ -89,7 +89,7 @@ def modeler(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Denoising:
     """The modeler; its options are those of `modeler`.
 
