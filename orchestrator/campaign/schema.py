@@ -260,7 +260,7 @@ class Priors(Section):
 class Stop(Section):
     """When the campaign ends, or pauses. ``budget`` is in core-seconds, ``wall_time`` in seconds.
 
-    ``rule`` says what a gain is, ``without_gain`` is a share of the budget: see `orchestrator.policy.decide`.
+    ``rule`` says what a gain is, ``without_gain`` is a share of the budget: see `orchestrator.policy.rules`.
     ``unit``: in which costs are shown to humans; that in which the budget is written, unless it is given.
     ``infrastructure``: share of the budget that attempts may cost that Slurm, a node or a file system ended.
     """
