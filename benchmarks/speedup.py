@@ -36,6 +36,7 @@ from orchestrator.evaluation.speedup import rows as speedup_rows
 from orchestrator.evaluation.speedup import study as speedup_study
 from orchestrator.evaluation.speedup.contenders import SIMULATED, STANDARD, contender
 from orchestrator.evaluation.speedup.study import Case, Row, Task
+from orchestrator.readers.reading import Reading
 from orchestrator.types import Measurement, Measurements
 
 MEASURED = Path(__file__).with_name("speedup_measured.csv")
@@ -89,7 +90,7 @@ def varied(seeds: Sequence[int]) -> list[Task]:
 
 def measured() -> list[Case]:
     """Return the programs that were measured on one machine."""
-    known = measurements_in([MEASURED], parameters=["p", "n"], responses=["time"])
+    known = measurements_in([MEASURED], Reading(parameters=["p", "n"], responses=["time"]))
     cases = speedup_cases.in_files(known, machine=MACHINE, processes="p", size="n")
     return [replace(case, cutoff=CUTOFF) for case in cases]
 
@@ -102,7 +103,8 @@ def autotuned(folder: Path | None) -> list[Case]:
     for name, (file, names, processes) in AUTOTUNED.items():
         parameters = [column for column in names if column in ("processes", "ppn", "threads")]
         known = measurements_in(
-            [folder / "autotuner" / file], parameters=parameters, responses=["time"], names=list(names)
+            [folder / "autotuner" / file],
+            Reading(parameters=parameters, responses=["time"], names=list(names)),
         )
         cases += speedup_cases.in_files(
             _named(known, name), machine="autotuned", processes=processes, nodes="ceil(processes / ppn)"

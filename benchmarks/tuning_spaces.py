@@ -39,6 +39,7 @@ from orchestrator.evaluation.models import study as models_study
 from orchestrator.evaluation.models.fit import Contender, Row, Task
 from orchestrator.evaluation.models.samples import of_response
 from orchestrator.evaluation.models.study import Study
+from orchestrator.readers.reading import Reading
 from orchestrator.storage import write_atomically
 from orchestrator.types import Measurements
 
@@ -80,10 +81,12 @@ class Space:
     def _read(self, path: Path) -> Measurements:
         known = measurements_in(
             [path],
-            parameters=self.parameters,
-            responses=[self.response],
-            names=self.names,
-            categorical=self.categorical,
+            Reading(
+                parameters=self.parameters,
+                responses=[self.response],
+                names=self.names,
+                categorical=self.categorical,
+            ),
         )
         return of_response(known, None, str(path))
 

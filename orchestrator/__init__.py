@@ -14,7 +14,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from orchestrator.api.campaign import Campaign, Status, load
     from orchestrator.api.compare import compare
-    from orchestrator.api.fit import FittedModel, Models, fit
+    from orchestrator.api.fit import fit
+    from orchestrator.api.fitted import FittedModel, Models
     from orchestrator.api.inputs import read
     from orchestrator.api.running import run, simulate
     from orchestrator.api.speedup import Speedup
@@ -57,11 +58,11 @@ _HOME = {
     "Campaign": "orchestrator.api.campaign",
     "CampaignError": _ERRORS,
     "ExecutorError": _ERRORS,
-    "FittedModel": "orchestrator.api.fit",
+    "FittedModel": "orchestrator.api.fitted",
     "JournalError": _ERRORS,
     "MeasurementError": _ERRORS,
     "ModelError": _ERRORS,
-    "Models": "orchestrator.api.fit",
+    "Models": "orchestrator.api.fitted",
     "OrchestratorError": _ERRORS,
     "ReadError": _ERRORS,
     "Speedup": "orchestrator.api.speedup",

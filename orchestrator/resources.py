@@ -110,33 +110,42 @@ def resources(ranks: int, threads: int, machine: Machine, asked: Asked = NOTHING
             "same under resources as for the program"
         )
     gpus = machine.gpus_per_node if asked.gpus_per_node is None else asked.gpus_per_node
-    need = ranks * threads
-    if machine.slots is not None:
-        per_node, nodes = _placed(ranks, ranks, machine, asked)
-        if need > machine.slots and not machine.oversubscribe:
-            raise ValueError(
-                f"{ranks} ranks x {threads} threads need {need} cores, the local executor has "
-                f"{machine.slots} slots: set executor.slots or executor.oversubscribe: true"
-            )
-        cores = min(need, machine.slots)
-    else:
-        cores_per_node, of_rank = _cores_per_node(need, machine), _cores_of_rank(threads, machine)
-        fitting = ranks
-        if cores_per_node is not None:
-            fitting = machine.ranks_per_node or cores_per_node // of_rank
-        per_node, nodes = _placed(ranks, fitting, machine, asked)
-        if cores_per_node is not None and (per_node < 1 or per_node * of_rank > cores_per_node):
-            raise ValueError(
-                f"{per_node or 1} ranks x {threads} threads per node do not fit a node of "
-                f"{cores_per_node} cores: {_fewer(machine, asked)}"
-            )
-        whole = machine.whole_nodes and cores_per_node is not None
-        # On each node Slurm allocates what those of a full one need, also where the ranks do not fill all.
-        on_node = (cores_per_node or 0) if whole else per_node * of_rank
-        cores = machine.threads_per_core * nodes * on_node
+    occupied = _on_nodes if machine.slots is None else _on_slots
+    per_node, nodes, cores = occupied(ranks, threads, machine, asked)
     return Resources(
         ranks=ranks, threads=threads, nodes=nodes, ranks_per_node=per_node, cores=cores, gpus_per_node=gpus
     )
+
+
+def _on_slots(ranks: int, threads: int, machine: Machine, asked: Asked) -> tuple[int, int, int]:
+    """Return ranks per node, nodes and charged cores on a machine of which the slots are counted."""
+    need, slots = ranks * threads, machine.slots
+    assert slots is not None
+    per_node, nodes = _placed(ranks, ranks, machine, asked)
+    if need > slots and not machine.oversubscribe:
+        raise ValueError(
+            f"{ranks} ranks x {threads} threads need {need} cores, the local executor has "
+            f"{slots} slots: set executor.slots or executor.oversubscribe: true"
+        )
+    return per_node, nodes, min(need, slots)
+
+
+def _on_nodes(ranks: int, threads: int, machine: Machine, asked: Asked) -> tuple[int, int, int]:
+    """Return ranks per node, nodes and charged cores on the nodes of a cluster."""
+    cores_per_node, of_rank = _cores_per_node(ranks * threads, machine), _cores_of_rank(threads, machine)
+    fitting = ranks
+    if cores_per_node is not None:
+        fitting = machine.ranks_per_node or cores_per_node // of_rank
+    per_node, nodes = _placed(ranks, fitting, machine, asked)
+    if cores_per_node is not None and (per_node < 1 or per_node * of_rank > cores_per_node):
+        raise ValueError(
+            f"{per_node or 1} ranks x {threads} threads per node do not fit a node of "
+            f"{cores_per_node} cores: {_fewer(machine, asked)}"
+        )
+    whole = machine.whole_nodes and cores_per_node is not None
+    # On each node Slurm allocates what those of a full one need, also where the ranks do not fill all.
+    on_node = (cores_per_node or 0) if whole else per_node * of_rank
+    return per_node, nodes, machine.threads_per_core * nodes * on_node
 
 
 def _placed(ranks: int, fitting: int, machine: Machine, asked: Asked) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.api import arguments
-from orchestrator.api.fit import Models
+from orchestrator.api.fitted import Models
 from orchestrator.api.temporary import Temporary
 from orchestrator.control import assembly, overview, runtime, session
 from orchestrator.journal.measurements import measurements

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.api.arguments import texts, warn
 from orchestrator.errors import CampaignError, OrchestratorError, ReadError
 from orchestrator.journal.file import holds_campaign
+from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.types import Measurements
 
 if TYPE_CHECKING:
@@ -69,8 +70,7 @@ def read(
             raise ReadError(
                 f"read takes paths, not {type(given).__name__}: read('a.csv', 'b.csv'), or read(*paths)"
             )
-    known = measurements_in(
-        [Path(path) for path in paths],
+    reading = Reading(
         parameters=None if parameters is None else texts(parameters, "parameters"),
         metrics=None if metrics is None else texts(metrics, "metrics"),
         responses=texts(responses, "responses"),
@@ -79,21 +79,11 @@ def read(
         aggregate=aggregate,
         inclusive=inclusive,
     )
-    return to_frame(warn(known))
+    return to_frame(warn(measurements_in([Path(path) for path in paths], reading)))
 
 
-def measurements_in(
-    paths: Sequence[Path],
-    *,
-    parameters: Sequence[str] | None = None,
-    metrics: Collection[str] | None = None,
-    responses: Sequence[str] = (),
-    names: Sequence[str] | None = None,
-    categorical: Collection[str] = (),
-    aggregate: str = "mean",
-    inclusive: bool = False,
-) -> Measurements:
-    """Return the measurements that paths hold; parameters as of `read`.
+def measurements_in(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:
+    """Return the measurements that paths hold.
 
     Raises
     ------
@@ -108,16 +98,7 @@ def measurements_in(
     if directory is None:
         from orchestrator.readers.load import load
 
-        return load(
-            paths,
-            parameters=parameters,
-            metrics=metrics,
-            responses=responses,
-            names=names,
-            categorical=categorical,
-            aggregate=aggregate,
-            inclusive=inclusive,
-        )
+        return load(paths, reading)
     from orchestrator.control import session
     from orchestrator.journal import executables
     from orchestrator.journal.measurements import measurements
@@ -132,7 +113,7 @@ def measurements_in(
     mixed = [f"{directory}: {text}" for text in executables.warnings(state.measured_with, {})]
     less = [f"{directory}: {text}" for text in discarded_lines(discarded(state))]
     known = replace(known, notes=(*known.notes, *mixed, *less))
-    wanted = metrics if metrics is not None else responses or None
+    wanted = reading.metrics if reading.metrics is not None else reading.responses or None
     return known if wanted is None else of_metrics(known, wanted)
 
 

@@ -41,7 +41,7 @@ class Speedup:
         processes: str | Sequence[str],
         scaling: str,
     ) -> Speedup:
-        """Find the parameters that count processes; see `orchestrator.api.fit.Models.speedup`."""
+        """Find the parameters that count processes; see `orchestrator.api.fitted.Models.speedup`."""
         numeric = [name for name in measurements.parameters if not measurements.is_categorical(name)]
         study = Study.of(measurements, counting.required(numeric, processes), scaling)
         timed = tuple(model for model in models if has_speedup(model))

@@ -13,7 +13,15 @@ from pydantic import ValidationError
 from orchestrator.campaign import effort, partition, paths, schema, values
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.messages import validate
-from orchestrator.campaign.schema import Compare, Document, ExecutorOptions, Notify, Priors, SimulatedOptions
+from orchestrator.campaign.schema import (
+    Compare,
+    Document,
+    ExecutorOptions,
+    Measure,
+    Notify,
+    Priors,
+    SimulatedOptions,
+)
 from orchestrator.campaign.site import apply
 from orchestrator.campaign.validation import checks
 from orchestrator.campaign.yaml import Path as KeyPath
@@ -190,42 +198,58 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     """Look up what the document names, files only with a ``base``; what is missing becomes a problem."""
     settings = {} if "settings" in broken else document.settings
     parameters = () if "parameters" in broken else _parameters(document, settings, tree)
-    template, template_source = _template(document.template, base or Path.cwd(), tree)
-    executor = _executor(document.executor, base, tree) if base else document.executor
-    written = tree.data.get("executor")
-    rehearsal = (written.get("name") if isinstance(written, dict) else written) == "simulated"
-    programs = None if rehearsal else base  # where programs are looked up, if any is started
-    executable = document.executable
-    if programs is None:
-        tree.problems = [problem for problem in tree.problems if not _only_for_starting(problem.path)]
-    elif "executable" not in broken | tree.blocked():
-        executable = _found(paths.find_executable, executable, programs, ("executable",), tree)
-    compare = document.compare
-    if compare is not None and programs is not None:
-        compare = effort.compared(compare, document.measure, programs, tree)
-    notify = _notify(document.notify, base, tree) if document.notify and base else document.notify
-    measure, model = document.measure, document.model
-    if programs is not None:
-        measure = effort.resolved(measure, executable, programs, tree)
-    if measure.effort is not None:
-        measure, model = effort.defaults(measure, model, tree.data)
     point = _evaluation_point(document, parameters, tree)
-    replayed = executor.dataset if isinstance(executor, SimulatedOptions) else None
-    why_not_replayed = dataset.check(replayed, [item.name for item in parameters], measure.measured)
+    template, template_source = _template(document.template, base or Path.cwd(), tree)
+    executor = document.executor if base is None else _executor(document.executor, base, tree)
+    programs = _programs(document, broken, None if _is_rehearsal(tree) else base, tree)
     found = {
-        "executable": executable,
-        "compare": compare,
-        "measure": measure,
-        "model": model,
+        **programs,
         "executor": executor,
         "settings": settings,
-        "notify": notify,
-        "validate_": document.validate_ and (point is None or why_not_replayed(point.as_dict()) is None),
+        "notify": _notify(document.notify, base, tree) if document.notify and base else document.notify,
+        "validate_": document.validate_ and _can_validate(point, parameters, executor, programs["measure"]),
         "template": template,
         "priors": document.priors if base is None else _priors(document.priors, base),
     }
     campaign = _campaign(document.model_copy(update=found), parameters, point)
     return replace(campaign, template_source=template_source)
+
+
+def _is_rehearsal(tree: Tree) -> bool:
+    """Return whether the file, with overrides, names the executor that starts nothing."""
+    written = tree.data.get("executor")
+    return (written.get("name") if isinstance(written, dict) else written) == "simulated"
+
+
+def _programs(document: Document, broken: frozenset[str], base: Path | None, tree: Tree) -> dict[str, Any]:
+    """Return the sections that name programs, with their paths; without a ``base`` none is looked up.
+
+    What counts effort brings defaults of what is measured and modelled.
+    """
+    executable, compare, measure = document.executable, document.compare, document.measure
+    if base is None:
+        tree.problems = [problem for problem in tree.problems if not _only_for_starting(problem.path)]
+    else:
+        if "executable" not in broken | tree.blocked():
+            executable = _found(paths.find_executable, executable, base, ("executable",), tree)
+        if compare is not None:
+            compare = effort.compared(compare, measure, base, tree)
+        measure = effort.resolved(measure, executable, base, tree)
+    model = document.model
+    if measure.effort is not None:
+        measure, model = effort.defaults(measure, model, tree.data)
+    return {"executable": executable, "compare": compare, "measure": measure, "model": model}
+
+
+def _can_validate(
+    point: Point | None, parameters: Sequence[Parameter], executor: ExecutorOptions, measure: Measure
+) -> bool:
+    """Return whether a run at the evaluation point can yield values: a data set may not have the point."""
+    if point is None:  # which the checks will say
+        return True
+    replayed = executor.dataset if isinstance(executor, SimulatedOptions) else None
+    why_not_replayed = dataset.check(replayed, [item.name for item in parameters], measure.measured)
+    return why_not_replayed(point.as_dict()) is None
 
 
 def _priors(priors: Priors, base: Path) -> Priors:

@@ -1,8 +1,8 @@
 """The keys of a campaign file with their types and defaults: the only place where defaults live.
 
-First the types of values: what text and numbers may be, and what they become. Then the sections. Once a
-section is validated, durations are seconds and the budget is core-seconds; short forms (a strategy's bare
-name, a parameter's bare list of values) are expanded before. Nothing else is converted.
+Each section is a class; the types of values are in `orchestrator.campaign.fields`. Once a section is
+validated, durations are seconds and the budget is core-seconds; short forms (a strategy's bare name, a
+parameter's bare list of values) are expanded before. Nothing else is converted.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
-from collections.abc import Callable, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -24,200 +22,43 @@ from pydantic import (
     Discriminator,
     Field,
     PlainSerializer,
-    PlainValidator,
     Tag,
-    WithJsonSchema,
     model_validator,
 )
 
-from orchestrator import registry, units
+from orchestrator import units
+from orchestrator.campaign.fields import (
+    Aggregate,
+    Budget,
+    Duration,
+    Environment,
+    Expression,
+    Line,
+    Most,
+    Name,
+    Natural,
+    Number,
+    Positive,
+    Scalar,
+    ScalarLine,
+    ScalarText,
+    Seconds,
+    Word,
+    application_name,
+    command_line,
+    file_name,
+    registered,
+    telling_pattern,
+    unique,
+    value_pattern,
+)
 from orchestrator.launch.generic import Output, Program
-from orchestrator.types import FailureClass, Value
-from orchestrator.units import did_you_mean
+from orchestrator.types import FailureClass
 
 PARTITION = "partition"
 """Stands for what the partition has; see `orchestrator.campaign.partition`."""
 
 WORDS = r"^(powers|multiples) of [0-9]+ up to ([0-9]+|partition)$"
-
-_NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}]}
-
-
-def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text):
-        raise ValueError("use up to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit")
-    return text
-
-
-def _scalar(value: object) -> Value:
-    if isinstance(value, bool):
-        raise ValueError(f"{str(value).lower()} is neither a number nor text; quote it or write 0 or 1")
-    if not isinstance(value, int | float | str):
-        raise ValueError("must be a single number or text")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("must be a finite number")
-    return value
-
-
-def _number(value: object) -> int | float:
-    if isinstance(value, bool | str) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("must be a finite number, without quotes")
-    return value
-
-
-def _variable(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError("is not the name of an environment variable; use letters, digits and '_'")
-    return name
-
-
-def file_name(name: str) -> str:
-    """Accept the name of a file below a directory."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.name:
-        raise ValueError("is not the name of a file inside the attempt's directory; use a plain name")
-    return name
-
-
-def _one_line(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("has a line break or another character that cannot be printed; remove it")
-    return text
-
-
-def _word(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", text):
-        raise ValueError("use letters, digits, '.', '_' and '-'")
-    return text
-
-
-def _text_of_scalar(value: object) -> str:
-    return str(_scalar(value))
-
-
-def _duration(value: Any) -> float:
-    return units.parse_duration(value)
-
-
-def _cost(value: Any) -> float:
-    return units.parse_cost(value)
-
-
-def _seconds_expression(value: Any) -> str:
-    """Durations become constant expressions, so that there is one form."""
-    try:
-        return repr(units.parse_duration(value))
-    except ValueError:
-        # `5 minuts` is a duration with a mistake, not an expression.
-        if isinstance(value, str) and not re.fullmatch(r"[\d.:\s]*", value) and not units.is_quantity(value):
-            return value
-        raise
-
-
-def _number_or_text(expression: str) -> float | str:
-    try:
-        return float(expression)
-    except ValueError:
-        return expression
-
-
-def _compiled(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text, re.MULTILINE)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-
-
-def _pattern(text: str) -> str:
-    """Accept a regular expression that tells a text from the empty one."""
-    if _compiled(text).search(""):
-        raise ValueError(f"{text!r} matches an empty output, too: write what stands in it")
-    return text
-
-
-def value_pattern(text: str) -> str:
-    """Accept a regular expression with one group, or a group called ``value``."""
-    pattern = _compiled(text)
-    if "value" not in pattern.groupindex and pattern.groups != 1:
-        raise ValueError(
-            f"has {pattern.groups} groups; put the number into exactly one (...), or into (?P<value>...)"
-        )
-    return text
-
-
-def registered(kind: str) -> Callable[[str], str]:
-    """Return a validator of the names of plug-ins of a kind."""
-
-    def check(name: str) -> str:
-        if not registry.knows(kind, name):
-            raise ValueError(f"unknown {kind}; {did_you_mean(name, registry.names(kind))}")
-        return name
-
-    return check
-
-
-def application_name(name: str) -> str:
-    """Accept the name of an adapter, or ``generic``."""
-    if name != "generic" and not registry.knows("application", name):
-        known = ("generic", *registry.names("application"))
-        raise ValueError(f"unknown application; {did_you_mean(name, known)}")
-    return name
-
-
-def unique(items: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse an empty list, and one that names something twice."""
-    if not items or len(set(items)) < len(items):
-        raise ValueError("must name at least one, and none twice")
-    return items
-
-
-def command_line(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Accept a program with its arguments."""
-    if not command or not command[0]:
-        raise ValueError("is empty; give a program and its arguments, such as [./notify-me, --verbose]")
-    if any("\0" in word for word in command):
-        raise ValueError("has a NUL character, which no argument can carry")
-    return command
-
-
-def _most(value: object) -> int | str:
-    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    if value not in ("auto", "off") and not whole:
-        raise ValueError("must be auto, off, or a whole number of runs, without quotes")
-    return value  # type: ignore[return-value]  # as was just checked
-
-
-Most = Annotated[
-    int | str,
-    PlainValidator(_most),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["auto", "off"]}]}),
-]
-Name = Annotated[str, AfterValidator(_name)]
-Scalar = Annotated[Value, PlainValidator(_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
-Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
-ScalarText = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
-Line = Annotated[str, AfterValidator(_one_line)]
-ScalarLine = Annotated[ScalarText, AfterValidator(_one_line)]
-Word = Annotated[str, AfterValidator(_word)]
-Duration = Annotated[float, BeforeValidator(_duration), Field(ge=0), WithJsonSchema(_NUMBER_OR_TEXT)]
-Budget = Annotated[
-    float,
-    BeforeValidator(_cost),
-    Field(gt=0),
-    PlainSerializer(lambda core_seconds: f"{core_seconds!r} core-seconds", return_type=str),
-    WithJsonSchema(_NUMBER_OR_TEXT),
-]
-Expression = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
-Seconds = Annotated[
-    str,
-    BeforeValidator(_seconds_expression),
-    PlainSerializer(_number_or_text),
-    WithJsonSchema(_NUMBER_OR_TEXT),
-]
-Environment = Mapping[Annotated[str, AfterValidator(_variable)], ScalarText]
-Positive = Annotated[int, Field(ge=1)]
-Natural = Annotated[int, Field(ge=0)]
-Aggregate = Literal["mean", "max", "sum", "min"]
 
 
 class Section(BaseModel):
@@ -363,8 +204,8 @@ class Measure(Section):
     expected_time: Seconds | None = None
     limit_margin: Annotated[float, Field(ge=1)] | None = 2.0
     reference: bool = True
-    success: Annotated[str, AfterValidator(_pattern)] | None = None
-    failure: Annotated[str, AfterValidator(_pattern)] | None = None
+    success: Annotated[str, AfterValidator(telling_pattern)] | None = None
+    failure: Annotated[str, AfterValidator(telling_pattern)] | None = None
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -419,7 +260,7 @@ class Priors(Section):
 class Stop(Section):
     """When the campaign ends, or pauses. ``budget`` is in core-seconds, ``wall_time`` in seconds.
 
-    ``rule`` says what a gain is, ``without_gain`` is a share of the budget: see `orchestrator.policy.decide`.
+    ``rule`` says what a gain is, ``without_gain`` is a share of the budget: see `orchestrator.policy.rules`.
     ``unit``: in which costs are shown to humans; that in which the budget is written, unless it is given.
     ``infrastructure``: share of the budget that attempts may cost that Slurm, a node or a file system ended.
     """

@@ -17,7 +17,8 @@ from orchestrator.api.running import interruptible
 from orchestrator.campaign import draft
 from orchestrator.cli import common
 from orchestrator.doctor import initial
-from orchestrator.doctor.initial import Wanted, Written
+from orchestrator.doctor.first_draft import Wanted
+from orchestrator.doctor.initial import Written
 from orchestrator.errors import CampaignError
 from orchestrator.types import Value
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from orchestrator.api import inputs
 from orchestrator.errors import CampaignError
 from orchestrator.readers.inverse import inverted
+from orchestrator.readers.reading import Reading
 from orchestrator.types import Measurements
 
 
@@ -107,8 +108,7 @@ def read_files(
     OrchestratorError
         As `inputs.measurements_in`.
     """
-    known = inputs.measurements_in(
-        paths,
+    reading = Reading(
         parameters=arguments.parameters,
         responses=arguments.response,
         names=arguments.names,
@@ -116,6 +116,7 @@ def read_files(
         aggregate=aggregate,
         inclusive=inclusive,
     )
+    known = inputs.measurements_in(paths, reading)
     for note in known.notes:
         print(f"note: {note}", file=sys.stderr)
     return known

@@ -20,7 +20,7 @@ from orchestrator.api import campaign_paths
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions, SlurmOptions
 from orchestrator.cli import common
-from orchestrator.control import attempts, planning, priors, session, shapes
+from orchestrator.control import attempts, planning, priors, refusals, shapes
 from orchestrator.control.assembly import Assembly, assemble, sharing_rules
 from orchestrator.control.execution import executor
 from orchestrator.control.expectation import expect
@@ -63,9 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = priors.informed(chosen, Path(chosen.name))
     built = assemble(chosen)
     cluster = Cluster()
-    session.refuse_launch(built, cluster)
+    refusals.refuse_launch(built, cluster)
     first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))
-    session.refuse_limits(built, first, cluster)
+    refusals.refuse_limits(built, first, cluster)
     document = describe(built, first)
     if arguments.points:
         document["points"] = [

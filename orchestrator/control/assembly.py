@@ -24,9 +24,9 @@ from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
 from orchestrator.models.sums import with_sums
 from orchestrator.policy import effort_runs, failing
-from orchestrator.policy.decide import Policy
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.packing import SharingRules
+from orchestrator.policy.rules import Policy
 from orchestrator.policy.variants import paired
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.resources import Machine

@@ -23,7 +23,7 @@ from orchestrator.journal.file import Entry, Journal, waited
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import InFlight, RunStatus, State
 from orchestrator.models.base import Model
-from orchestrator.policy import decide
+from orchestrator.policy import decide, stop_rules
 from orchestrator.policy.decide import Action
 from orchestrator.policy.machine import findings
 from orchestrator.policy.progress import Quality, enough
@@ -205,7 +205,7 @@ class Controller:
                 self._runtime.publish(self.state, self.models())
 
     def _stop(self, rule: str, detail: str) -> None:
-        stop = decide.for_want_of_runs(self.state, rule, detail)
+        stop = stop_rules.for_want_of_runs(self.state, rule, detail)
         self.commit([events.StopRuleReached(stop.rule, stop.detail)])
 
     def _submit(self, submissions: Sequence[decide.Submit]) -> bool:

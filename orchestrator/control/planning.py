@@ -21,7 +21,7 @@ from orchestrator.executors.base import Executor
 from orchestrator.executors.local import cores as local_cores
 from orchestrator.journal.events import RoundProposed
 from orchestrator.journal.state import State
-from orchestrator.policy import decide
+from orchestrator.policy.budget import kept_for_validation, occupied
 from orchestrator.report import extrapolation
 from orchestrator.resources import Reservation, fair_limit
 from orchestrator.space import ListedSpace
@@ -89,7 +89,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
         needed=_one_by_one(reservations),
         expected=_expected(assembly, proposed.runs, cores),
         validation=known.reservation(begun, validation[0]) if validation else None,
-        kept=decide.kept_for_validation(begun, rules, known),
+        kept=kept_for_validation(begun, rules, known),
     )
     _check_budget(campaign, max(item.reserved for item in reservations), plan)
     return plan
@@ -284,7 +284,7 @@ def _no_validation(campaign: Campaign, plan: FirstRound, need: float, kept: floa
     times = "measure.expected_time" if plan.expected is None else "a smaller measure.expected_time"
     return (
         f"validate: true needs {format_cost(kept, unit)} for a run at {campaign.evaluation_point} "
-        f"({decide.occupied(validation)}) beside the first round, which {what} "
+        f"({occupied(validation)}) beside the first round, which {what} "
         f"{in_unit(need, unit)}; stop.budget is {in_unit(budget, unit)}: raise stop.budget to "
         f"{cost_at_least(need + kept, unit)}, state {times} if that run is shorter, or write validate: false"
     )

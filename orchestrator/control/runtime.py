@@ -25,7 +25,8 @@ from orchestrator.journal.file import Patience, persistently, writing
 from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
 from orchestrator.models.base import Model, Modeler
-from orchestrator.policy import decide, effort_runs, progress, reference
+from orchestrator.policy import effort_runs, progress, reference
+from orchestrator.policy.budget import kept_for_validation
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
@@ -149,7 +150,7 @@ class Runtime:
         Where one of them could not be begun, the strategy chooses again without all such points.
         """
         known, checks = self.measurements(state), self._effort_checks(state)
-        kept = decide.kept_for_validation(state, self.policy, self.estimates(state, models))
+        kept = kept_for_validation(state, self.policy, self.estimates(state, models))
         view = self.assembly.view(state, models, known, checks, kept)
         choices = propose(self.strategy, view, rng)
         if not choices or not models:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import shlex
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -17,29 +16,26 @@ from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import (
-    attempts,
+    execution,
     loop,
     planning,
-    preflight,
     priors,
-    shapes,
-    slurm_preflight,
+    refusals,
     store,
     waiting,
 )
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.disk import Patience
 from orchestrator.control.estimation import Granted
-from orchestrator.control.execution import executor
 from orchestrator.control.keeping import Keeper
 from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
-from orchestrator.errors import CampaignError, ExecutorError, JournalError
+from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.base import Executor, cluster_name
 from orchestrator.executors.slurm import ceilings
 from orchestrator.executors.slurm.cluster import Cluster
-from orchestrator.executors.slurm.options import JobOptions, job_options
+from orchestrator.executors.slurm.options import job_options
 from orchestrator.journal import events
 from orchestrator.journal.file import (
     FILE_NAME,
@@ -53,13 +49,12 @@ from orchestrator.journal.file import (
     writing,
 )
 from orchestrator.journal.replay import apply, replay
-from orchestrator.journal.state import State, is_rehearsal, validation_run
+from orchestrator.journal.state import State, validation_run
 from orchestrator.models.base import Model
-from orchestrator.policy import decide
+from orchestrator.policy.budget import kept_for_validation, occupied
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
-from orchestrator.types import Resources
-from orchestrator.units import count, format_cost, in_unit
+from orchestrator.units import format_cost, in_unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +92,7 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     JournalError
         If another controller holds the directory, or its journal is damaged, or a file cannot be written.
     """
-    _refuse_name(directory)
+    refusals.refuse_name(directory)
     before = os.umask(0o077)
     os.umask(before | 0o002)  # a script that everybody can write lets everybody act as this user
     try:
@@ -113,71 +108,114 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     # Nothing is created for a campaign that cannot begin.
     start = None if holds_campaign(directory) else _prepare(built, directory, cluster)
     if start is not None:
-        _refuse_runs_without_journal(directory)
+        refusals.refuse_runs_without_journal(directory)
     _create(directory)
     patience = Patience(directory, hooks.remark, hooks.interrupted) if hooks.patient else None
     with Journal(directory, hooks.boundary, patience) as journal, Notifier(chosen, directory) as notifier:
-        keeper = Keeper(directory, journal)
-        known = replay(notifier.seen(keeper.seen(journal.entries())))
-        priors.refuse_other_copy(chosen, known)
-        changes = _changes(chosen, known, hooks)
+        session = _Session(
+            built=built,
+            directory=directory,
+            hooks=hooks,
+            cluster=cluster,
+            patience=patience,
+            journal=journal,
+            notifier=notifier,
+            keeper=Keeper(directory, journal),
+        )
+        return session.run(start)
 
-        def listen(entry: Entry, now: State) -> None:
-            hooks.listen(entry, now)
-            notifier.listen(entry, now)
-            keeper.listen(entry, now)
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """A campaign and the open journal of its directory, which no other controller can write meanwhile."""
+
+    built: Assembly
+    directory: Path
+    hooks: Hooks
+    cluster: Cluster
+    patience: Patience | None
+    journal: Journal
+    notifier: Notifier
+    keeper: Keeper
+
+    def run(self, start: _Start | None) -> State:
+        """Begin the campaign, or continue the one that the journal has; return its final state."""
+        known = replay(self.notifier.seen(self.keeper.seen(self.journal.entries())))
+        priors.refuse_other_copy(self.built.campaign, known)
+        changes = _changes(self.built.campaign, known, self.hooks)
         if known.id:  # also where another controller began the campaign meanwhile
-            _refuse_copy(known, directory)
-            _refuse_rules(built, known, bool(changes))
-            built_executor = executor(chosen, directory, known.time)
-            if (changes or known.stopped is None) and (hooks.begin or known.in_flight):
-                known, answered = _answered(built_executor, journal, known, listen, notifier, hooks)
-                if not answered:
-                    return known
-            _refuse_cluster(known.cluster, cluster_name(built_executor), hooks.cluster, directory)
-            first = _continue(built, directory, known, bool(changes), built_executor, cluster)
+            refusals.refuse_copy(known, self.directory)
+            refusals.refuse_rules(self.built, known, bool(changes))
+            executor = execution.executor(self.built.campaign, self.directory, known.time)
+            known, answered = self._until_answered(executor, known, bool(changes))
+            if not answered:
+                return known
+            here = cluster_name(executor)  # known only now that it answers
+            refusals.refuse_cluster(known.cluster, here, self.hooks.cluster, self.directory)
+            if changes:
+                refusals.refuse_launch(self.built, self.cluster)
+            new = _change_of_rules(self.built, known) if changes else []
+            after = functools.reduce(lambda state, event: apply(state, event, known.time), new, known)
+            refusals.refuse_open_runs(self.built, self.directory, executor, after, self.cluster)
         else:
-            start = start or _prepare(built, directory, cluster)  # a journal without a complete line
-            built_executor, first = start.executor, [_begin(built, directory, start, hooks.remark)]
-        if first or not (directory / loader.CAMPAIGN_FILE).exists():
-            save(chosen, directory)
-        if first:
-            known = replay(keeper.seen(journal.append(first, built_executor.now())), known)
+            # Not prepared yet where there is a journal without a complete line.
+            start = start or _prepare(self.built, self.directory, self.cluster)
+            executor, new = start.executor, [_begin(self.built, self.directory, start, self.hooks.remark)]
+        known = self._record(new, executor, known)
+        self._say(changes, known)
+        return self._loop(executor, known, bool(changes))
+
+    def _until_answered(self, executor: Executor, known: State, changed: bool) -> tuple[State, bool]:
+        """Wait until the executor answers, if it is to do anything: see `waiting.until_answered`."""
+        ended = known.stopped is not None and not changed
+        if ended or not (self.hooks.begin or known.in_flight):
+            return known, True
+
+        def remark(text: str) -> None:
+            self.notifier.begin(known)  # so that the outage is notified, too
+            self.hooks.remark(text)
+
+        return waiting.until_answered(
+            executor, self.journal, known, self._listen, remark, self.hooks.interrupted
+        )
+
+    def _record(self, new: Sequence[events.Event], executor: Executor, known: State) -> State:
+        """Save the campaign file and journal how the session begins; return the state after that."""
+        if new or not (self.directory / loader.CAMPAIGN_FILE).exists():
+            save(self.built.campaign, self.directory)
+        if not new:
+            return known
+        return replay(self.keeper.seen(self.journal.append(new, executor.now())), known)
+
+    def _say(self, changes: Sequence[str], known: State) -> None:
+        """Tell the user which rules changed, and where the campaign has stopped, how it continues."""
         if changes:
-            hooks.changed(changes)
+            self.hooks.changed(changes)
         if known.stopped is not None:
             ended = f"{known.stopped.rule} ({known.stopped.detail})"
-            hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
-            hooks.remark(advice.to_continue(known, directory))
-        granted = _granted(chosen, cluster)
-        runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt, patience, granted)
+            self.hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
+            self.hooks.remark(advice.to_continue(known, self.directory))
+
+    def _loop(self, executor: Executor, known: State, changed: bool) -> State:
+        """Run the campaign until it stops or pauses, or the user interrupts it."""
+        hooks = self.hooks
+        granted = _granted(self.built.campaign, self.cluster)
+        runtime = Runtime(
+            self.built, self.directory, executor, hooks.cancel_on_interrupt, self.patience, granted
+        )
         models = None
-        if changes and _is_validation_open(runtime, known):
+        if changed and _is_validation_open(runtime, known):
             models = runtime.fit(known)
             if (missing := _no_validation(runtime, known, models)) is not None:
                 hooks.remark(missing)
-        notifier.begin(known)
-        return loop.run(
-            runtime, journal, known, listen, hooks.interrupted if hooks.begin else lambda: True, models
-        )
+        self.notifier.begin(known)
+        interrupted = hooks.interrupted if hooks.begin else lambda: True
+        return loop.run(runtime, self.journal, known, self._listen, interrupted, models)
 
-
-def _answered(
-    starter: Executor,
-    journal: Journal,
-    known: State,
-    listen: loop.Listener,
-    notifier: Notifier,
-    hooks: Hooks,
-) -> tuple[State, bool]:
-    """Wait until an executor answers, as in `waiting.until_answered`; the outage is notified, too."""
-
-    def remark(text: str) -> None:
-        notifier.begin(known)
-        hooks.remark(text)
-
-    return waiting.until_answered(starter, journal, known, listen, remark, hooks.interrupted)
+    def _listen(self, entry: Entry, now: State) -> None:
+        self.hooks.listen(entry, now)
+        self.notifier.listen(entry, now)
+        self.keeper.listen(entry, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +228,13 @@ class _Start:
 
 def _prepare(built: Assembly, directory: Path, cluster: Cluster) -> _Start:
     """Check that a campaign can begin; raise ``CampaignError`` or ``ExecutorError`` where it cannot."""
-    starter = executor(built.campaign, directory, 0.0)
-    plan = planning.first_round(built, starter)
-    if (why := starter.ready()) is not None:
+    executor = execution.executor(built.campaign, directory, 0.0)
+    plan = planning.first_round(built, executor)
+    if (why := executor.ready()) is not None:
         raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
-    refuse_launch(built, cluster)
-    refuse_limits(built, plan, cluster)
-    return _Start(starter, plan)
+    refusals.refuse_launch(built, cluster)
+    refusals.refuse_limits(built, plan, cluster)
+    return _Start(executor, plan)
 
 
 def _changes(chosen: Campaign, known: State, hooks: Hooks) -> list[str]:
@@ -222,27 +260,18 @@ def _begin(built: Assembly, directory: Path, start: _Start, remark: Callable[[st
     return _campaign_started(built, directory, start.plan)
 
 
-def _continue(
-    built: Assembly, directory: Path, known: State, changed: bool, starter: Executor, cluster: Cluster
-) -> list[events.Event]:
-    """Return the event of a campaign's changed rules, if any.
-
-    Raises ``CampaignError`` where runs cannot start, or Slurm would never start open ones.
-    """
-    new: list[events.Event] = []
-    if changed:
-        refuse_launch(built, cluster)
-        again = campaign_changes.may_try_again(built.campaign, known)
-        elsewhere = campaign_changes.is_elsewhere(built.campaign, known)
-        new.append(events.CampaignChanged(dict(built.campaign.raw), again, elsewhere))
-        left = campaign_changes.outside(built.campaign, known) if elsewhere else ()
-        new += [
+def _change_of_rules(built: Assembly, known: State) -> list[events.Event]:
+    """Return what is journaled of a campaign that continues by other rules."""
+    again = campaign_changes.may_try_again(built.campaign, known)
+    elsewhere = campaign_changes.is_elsewhere(built.campaign, known)
+    left = campaign_changes.outside(built.campaign, known) if elsewhere else ()
+    return [
+        events.CampaignChanged(dict(built.campaign.raw), again, elsewhere),
+        *(
             events.RunSkipped(run, "its point is not in the search space any more", unaffordable=False)
             for run in left
-        ]
-    after = functools.reduce(lambda state, event: apply(state, event, known.time), new, known)
-    _refuse_open(built, directory, starter, after, cluster)
-    return new
+        ),
+    ]
 
 
 def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:
@@ -276,102 +305,6 @@ def replayed(directory: Path) -> State:
     return replay(read(directory / FILE_NAME))
 
 
-def refuse_launch(built: Assembly, cluster: Cluster) -> None:
-    """Raise `CampaignError` where runs of the campaign certainly cannot start."""
-    chosen = built.campaign
-    launcher = preflight.fault(chosen, parallel=not chosen.has_one_rank)
-    if launcher is not None:  # of several ranks; a space may have so many points that looking takes a minute
-        parallel = any(resources.ranks > 1 for _, resources in shapes.at_points(built))
-        launcher = preflight.fault(chosen, parallel)
-    if launcher is not None:
-        raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
-    _refuse(slurm_preflight.start_fault(chosen, shapes.at_points(built), cluster, _refusal))
-
-
-def _refusal(resources: Resources, options: JobOptions) -> str | None:
-    from orchestrator.executors.slurm import sbatch  # brings submitit, for which only Slurm has a use
-
-    return sbatch.refusal(resources, options)
-
-
-def refuse_limits(built: Assembly, plan: FirstRound, cluster: Cluster) -> None:
-    """Raise `CampaignError` where Slurm would never start runs with the time limits of the first round."""
-    _refuse(slurm_preflight.limit_fault(built, plan, cluster))
-
-
-def _refuse_copy(known: State, directory: Path) -> None:
-    """Raise `CampaignError` in a copy of a campaign whose attempts are in flight.
-
-    They belong to the original, and write there. A directory that was moved is no copy: nothing is left of
-    it where it was.
-    """
-    original = Path(known.directory)
-    if not known.directory or not known.in_flight or is_rehearsal(known.campaign):
-        return
-    try:
-        # Not samefile: the same file system may be mounted twice.
-        same = original.stat().st_ino == directory.stat().st_ino
-        first = next(read(original / FILE_NAME)).event
-    except (OSError, JournalError, StopIteration):
-        return
-    if same or not isinstance(first, events.CampaignStarted) or first.id != known.id:
-        return
-    number = count(len(known.in_flight), "attempt")
-    raise CampaignError(
-        f"{directory} is a copy of {original}, and {number} in flight can only be found there: resume the "
-        "original, and copy it again when nothing is in flight; or remove the original if this copy is to "
-        "replace it. Nothing was changed"
-    )
-
-
-def _refuse_cluster(before: str, now: str, meant: str, directory: Path) -> None:
-    """Raise `CampaignError` on another cluster than before, as far as both are known, or than is ``meant``.
-
-    It does not know the jobs that are out, and its nodes take other times, unless the user says otherwise.
-    """
-    if meant and meant != now:
-        raise CampaignError(
-            f"--cluster {meant}: here is {f'the cluster {now}' if now else 'no cluster'}. Nothing was changed"
-        )
-    if before and now and before != now and not meant:
-        raise CampaignError(
-            f"the runs of this campaign are those of the cluster {before}, and here is the cluster {now}: "
-            f"measurements cannot be mixed. Resume it on {before}, or begin another campaign: orchestrator "
-            "run CAMPAIGN.yaml --directory DIR; with priors.campaigns in its file it begins with what this "
-            f"one has learned. If {before} was only renamed, or has the same nodes: orchestrator resume "
-            f"{shlex.quote(str(directory))} --cluster {shlex.quote(now)}. Nothing was changed"
-        )
-
-
-def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State, cluster: Cluster) -> None:
-    """Raise `CampaignError` where Slurm would never start the runs that are open.
-
-    Limits that the user has not stated are lowered to what is granted.
-    """
-    waiting, chosen = (*state.failed, *state.waiting), built.campaign
-    if chosen.executor.name != "slurm" or chosen.measure.time_limit is None:
-        return
-    if state.stopped is not None or not waiting:
-        return
-    most = [
-        (run, chosen.slowdown(run.kind) * limit)
-        for run in waiting
-        if (limit := chosen.time_limit(run.point)) is not None
-    ]
-    # No attempt gets more, so that no models need be fitted.
-    if slurm_preflight.time_fault(built, most, cluster) is None:
-        return
-    runtime = Runtime(built, directory, starter)
-    known = runtime.estimates(state, runtime.fit(state) if state.rounds_completed else ())
-    limits = [(run, known.reservation(state, run).limit) for run in waiting]
-    _refuse(slurm_preflight.time_fault(built, limits, cluster))
-
-
-def _refuse(found: preflight.Fault | None) -> None:
-    if found is not None:
-        raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
-
-
 def _granted(chosen: Campaign, cluster: Cluster) -> Granted | None:
     """Return the longest time limits that Slurm grants; None for another executor."""
     options = chosen.executor
@@ -383,38 +316,6 @@ def save(chosen: Campaign, directory: Path) -> None:
     path = directory / loader.CAMPAIGN_FILE
     with writing(path):
         write_atomically(path, loader.dump(chosen))
-
-
-def _refuse_name(directory: Path) -> None:
-    """Raise `CampaignError` where texts that name the directory could not be journaled."""
-    try:
-        str(directory.absolute()).encode()
-    except UnicodeEncodeError as error:
-        raise CampaignError(
-            f"the directory {os.fsencode(directory)!r} has a name that is not UTF-8: rename it, or give "
-            "another --directory"
-        ) from error
-
-
-def _refuse_runs_without_journal(directory: Path) -> None:
-    """Raise `CampaignError` where runs are kept of a campaign whose journal is gone."""
-    if next((directory / attempts.RUNS).glob("*/*/*"), None) is not None:
-        raise CampaignError(
-            f"{directory} has runs of a campaign, but {FILE_NAME} is missing: restore it, or give another "
-            f"--directory. Outputs and profiles of these runs are still below {directory / attempts.RUNS}"
-        )
-
-
-def _refuse_machine(built: Assembly, known: State) -> None:
-    """Raise `CampaignError` where the machine cannot hold a run that is open."""
-    begun = [attempt.run for attempt in (*known.in_flight, *known.unconfirmed)]
-    for run in (*begun, *known.failed, *known.waiting):
-        try:
-            built.resources(run.point)
-        except ValueError as error:
-            raise CampaignError(
-                f"{run} is not settled, and the machine cannot hold it: {error}. Nothing was changed"
-            ) from error
 
 
 def _create(directory: Path) -> None:
@@ -443,12 +344,12 @@ def _no_validation(runtime: Runtime, known: State, models: tuple[Model, ...]) ->
     That is no reason to refuse them: models may still change, and the figures at the end decide.
     """
     point, estimates = runtime.policy.validation_point, runtime.estimates(known, models)
-    if point is None or decide.kept_for_validation(known, runtime.policy, estimates):
+    if point is None or kept_for_validation(known, runtime.policy, estimates):
         return None
     need, budget = estimates.least(known, validation_run(known, point)), runtime.policy.budget
     unit = runtime.policy.unit
     return (
-        f"validate: true, but as models stand the run at {point} ({decide.occupied(need)}) "
+        f"validate: true, but as models stand the run at {point} ({occupied(need)}) "
         f"needs {format_cost(need.reserved, unit)}, and {in_unit(budget - known.spent, unit)} of "
         f"{in_unit(budget, unit)} are left: it is not made unless stop.budget is at least "
         f"{format_cost(known.spent + need.reserved, unit)}; nothing is kept back for it"
@@ -461,15 +362,3 @@ def _campaign_started(built: Assembly, directory: Path, plan: FirstRound) -> eve
     learned = built.campaign.learned
     known = {} if learned is None else learned.summary()
     return events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit, known)
-
-
-def _refuse_rules(built: Assembly, known: State, changed: bool) -> None:
-    """Raise `CampaignError` where a campaign cannot continue by these rules, whatever Slurm says.
-
-    What is measured may not differ, as such measurements cannot be mixed; the budget may not be less than
-    what is spent and reserved; and the machine must hold the runs that are open.
-    """
-    if (why := campaign_changes.refusal(built.campaign, known)) is not None:
-        raise CampaignError(why)
-    if changed or known.stopped is None:
-        _refuse_machine(built, known)

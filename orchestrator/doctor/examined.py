@@ -45,7 +45,7 @@ class Examined:
     def first_round(self) -> FirstRound | OrchestratorError:
         """The first round, or why there is none."""
         try:
-            starter = execution.executor(self.built.campaign, self.directory, 0.0)
-            return planning.first_round(self.built, starter)
+            executor = execution.executor(self.built.campaign, self.directory, 0.0)
+            return planning.first_round(self.built, executor)
         except OrchestratorError as error:
             return error

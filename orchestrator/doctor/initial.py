@@ -1,64 +1,36 @@
-"""First drafts of a campaign: written, tried with one run, and completed by what that run showed."""
+"""The first draft of a campaign, written, tried with one run, and completed by what that run showed."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator import registry
 from orchestrator.campaign import draft as drafts
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.campaign.draft import Command, Draft
-from orchestrator.campaign.paths import find_executable
+from orchestrator.campaign.draft import Draft
 from orchestrator.control import execution, planning, session
 from orchestrator.control.assembly import assemble
 from orchestrator.control.attempts import RUNS
-from orchestrator.doctor import slurm
-from orchestrator.doctor.probe import here
+from orchestrator.doctor.first_draft import Wanted, first_draft
 from orchestrator.doctor.trial_run import one_run, smallest
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.executors.attempt.directory import OURS
-from orchestrator.executors.slurm import partitions
-from orchestrator.executors.slurm.commands import environment
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
-from orchestrator.launch.script import template_of
 from orchestrator.readers.pattern_candidates import Candidate, times_in
-from orchestrator.readers.stdout import text_of
-from orchestrator.types import Application, FailureClass, Point, Run, Value
-from orchestrator.units import count, did_you_mean
+from orchestrator.types import FailureClass, Run
+from orchestrator.units import count
 
 _RUNS = 60  # that the budget is to pay for, of the largest cores, each
 _GROWTH = 10.0  # times as long as the one that was tried
-_LEAST = {"local": 0.05, "slurm": 1.0}  # core-hours
 _MOST = 1000  # core-hours for the one run
 _LONGEST = 2**22  # bytes of a text that is searched for times
-_INTERPRETERS = re.compile(r"python[\d.]*|julia|Rscript|perl|ruby|lua|octave|bash|sh")
 _DOUBLINGS = 20  # of the budget, until it pays for the first round
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What the user asked for; ``values`` by parameter, the last of each for the evaluation point.
-
-    ``evaluation_point``: coordinates that are to be others.
-    """
-
-    application: str
-    command: str
-    executable: str
-    name: str
-    executor: str
-    values: Mapping[str, tuple[Value, ...]]
-    evaluation_point: Mapping[str, Value]
-    directory: Path
-    tries: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +71,7 @@ def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
     CampaignError
         If nothing was written: for an unknown application, a bad command or value, and for files that exist.
     """
-    draft, text = _of_command(wanted) if wanted.command else _of_application(wanted)
-    _check_varies(draft, wanted)
-    draft = _with_nodes(_evaluated(draft, wanted.evaluation_point))
+    draft, text = first_draft(wanted)
     campaign = wanted.directory / f"{draft.name}.yaml"
     template = wanted.directory / draft.template if draft.template else None
     for path in (campaign, *([template] if template else [])):
@@ -130,17 +100,6 @@ def _is_beyond(draft: Draft, path: Path) -> bool:
         return False
     values = {**point.as_dict(), **chosen.settings}
     return spec.check(values) is None and spec.ranks(values) * spec.threads(values) > draft.slots
-
-
-def _check_varies(draft: Draft, wanted: Wanted) -> None:
-    """Refuse options that leave nothing to vary."""
-    single = [name for name, values in wanted.values.items() if len(values) == 1]
-    if single and all(len(values) == 1 for values in draft.values.values()):
-        name = single[0]
-        raise CampaignError(
-            f"--values {name}={wanted.values[name][0]}: one value makes {name} a setting, and nothing is "
-            f"left to vary; give several, like --values {name}=1,2,4"
-        )
 
 
 def _completed_by_a_run(
@@ -211,197 +170,6 @@ def _inputs(draft: Draft) -> str:
     ways += ["write them by program.files"] if draft.application == "generic" else []
     other = f", {' or '.join(ways)}" if ways else ""
     return f"every run has a directory of its own: give files that the program reads by absolute paths{other}"
-
-
-def _of_application(wanted: Wanted) -> tuple[Draft, str]:
-    names = registry.names("application")
-    if wanted.application not in names:
-        raise CampaignError(
-            f"unknown application {wanted.application!r}: {did_you_mean(wanted.application, names)}"
-        )
-    spec: Application = registry.load("application", wanted.application)
-    template = template_of(spec.name)
-    values = _beginning(spec, wanted.values)
-    if missing := [name for name in spec.required if name not in values]:
-        raise CampaignError(
-            f"{spec.name} needs values of {', '.join(missing)}: give --values {missing[0]}=1,2,4"
-        )
-    if unknown := [name for name in wanted.values if name not in spec.parameters]:
-        raise CampaignError(
-            f"{spec.name} has no parameter {unknown[0]!r}: {did_you_mean(unknown[0], spec.parameters)}"
-        )
-    name = wanted.name or _free(spec.name, wanted.directory, wanted.executable)
-    cores, executor = _machine(wanted)
-    draft = Draft(
-        name=name,
-        application=spec.name,
-        executable=_program(wanted.executable) if wanted.executable else f"${{{_variable(spec.name)}}}",
-        template="" if template is None else f"{name}.sh",
-        values=values,
-        meanings=spec.parameters,
-        further=[parameter for parameter in spec.parameters if parameter not in values],
-        executor=executor,
-        slots=cores,
-        budget=_LEAST[executor],
-    )
-    text = "" if template is None else Path(template.source).read_text(encoding="utf-8")
-    return (_on_this_machine(draft, spec, wanted) if executor == "local" else draft), text
-
-
-def _evaluated(draft: Draft, point: Mapping[str, Value]) -> Draft:
-    """Return a draft with another evaluation point."""
-    varied = [name for name, values in draft.values.items() if len(values) > 1]
-    if unknown := [name for name in point if name not in varied]:
-        hint = did_you_mean(unknown[0], varied)
-        raise CampaignError(f"--evaluation-point {unknown[0]}: is none of the parameters that vary: {hint}")
-    chosen = {name: (*draft.values[name][:-1], value) for name, value in point.items()}
-    return replace(draft, values={**draft.values, **chosen})
-
-
-def _on_this_machine(draft: Draft, spec: Application, wanted: Wanted) -> Draft:
-    """Return a draft with the points that this machine can hold; for Slurm, where it can hold none."""
-    smallest = _smallest(draft.values)
-    least = spec.ranks(smallest) * spec.threads(smallest)
-    if least <= draft.slots:
-        return drafts.fitting(draft, spec, draft.slots)
-    if wanted.executor:
-        raise CampaignError(
-            f"{spec.name} needs at least {least} cores at {Point.of(smallest)}, and this machine has "
-            f"{draft.slots}: give --executor slurm, or other --values"
-        )
-    return replace(draft, executor="slurm", budget=_LEAST["slurm"])
-
-
-def _beginning(spec: Application, given: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Value, ...]]:
-    """Return the given values, and those of the application that do not contradict them.
-
-    A size may be given in several ways, of which one is set: ``nx``, ``ny`` and ``nz`` instead of ``s``.
-    """
-    values = {**spec.start, **given}
-    if spec.check(_smallest(values)) is None:
-        return values
-    for name in spec.start.keys() - given.keys():
-        fewer = {key: item for key, item in values.items() if key != name}
-        if spec.check(_smallest(fewer)) is None:
-            return fewer
-    return values
-
-
-def _smallest(values: Mapping[str, tuple[Value, ...]]) -> dict[str, Value]:
-    return {name: items[0] for name, items in values.items()}
-
-
-def _of_command(wanted: Wanted) -> tuple[Draft, str]:
-    command = drafts.parse_command(wanted.command, wanted.values)
-    program = _program(wanted.executable or command.program)
-    command, script = _with_files(command)
-    command = _with_parameters_of_files(command, wanted.values)
-    name = wanted.name or _free(_name(script or program), wanted.directory, script or program)
-    cores, executor = _machine(wanted)
-    values = {**drafts.guessed_values(command, cores), **wanted.values}
-    draft = Draft(
-        name=name,
-        application="generic",
-        executable=program,
-        template=f"{name}.sh",
-        values=values,
-        meanings=_guessed(command, wanted.values),
-        ranks=command.ranks,
-        output=(),
-        executor=executor,
-        slots=cores,
-        budget=_LEAST[executor],
-        copied=command.copied,
-    )
-    return draft, drafts.template_of(command, name)
-
-
-def _with_files(command: Command) -> tuple[Command, str]:
-    """Return a command that finds the files which it names in the directory of any run, and its script.
-
-    The script of an interpreter stays beside what it imports: it gets its absolute path. Other files are
-    copied: what was written by an earlier run must not be written by all.
-    """
-    interprets = bool(_INTERPRETERS.fullmatch(Path(command.program).name))
-    words, copied, script = [], dict[str, str](), ""
-    for word in command.arguments:
-        option, equals, value = word.rpartition("=")
-        path, whole = Path(value), str(Path(value).resolve())
-        if path.is_absolute() or not path.is_file():
-            words.append(word)
-        elif interprets and not script and not equals:
-            script = whole
-            words.append(script)
-        elif copied.setdefault(path.name, whole) == whole:
-            words.append(f"{option}{equals}{path.name}")
-        else:  # two of one name
-            words.append(f"{option}{equals}{whole}")
-    return replace(command, arguments=tuple(words), copied=tuple(copied.values())), script
-
-
-def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command:
-    """Return a command whose files get the given values where ``{NAME}`` stands in them."""
-    others = [name for name in given if name not in command.parameters]
-    texts = {path: text_of(Path(path)) for path in command.copied} if others else {}
-    within = {path: tuple(name for name in given if f"{{{name}}}" in text) for path, text in texts.items()}
-    for name in others:
-        if not any(name in names for names in within.values()):
-            files = ", ".join(Path(path).name for path in command.copied)
-            has = f"the command has only {', '.join(command.parameters)}" if command.parameters else ""
-            has = has or "the command has no parameters"
-            where = f"{{{name}}} stands in none of its files ({files})" if files else "it names no file"
-            raise CampaignError(
-                f"--values {name}: {has}, and {where}; write {{{name}}} where its value belongs"
-            )
-    return replace(command, parameters=(*command.parameters, *others), within=within)
-
-
-def _guessed(command: Command, given: Mapping[str, object]) -> dict[str, str]:
-    return {
-        name: "" if name in given else "a guess: give values at which a run takes seconds"
-        for name in command.parameters
-    }
-
-
-def _program(text: str) -> str:
-    """Return the path of a program; raise ``CampaignError`` where there is none."""
-    try:
-        return find_executable(text, Path.cwd())
-    except ValueError as error:
-        raise CampaignError(f"the program {error}") from None
-
-
-def _name(program: str) -> str:
-    stem = Path(program).name.partition(".")[0]
-    kept = "".join(character if character.isalnum() or character in "-_" else "-" for character in stem)
-    return kept.strip("-_") or "program"
-
-
-def _free(name: str, directory: Path, program: str) -> str:
-    """Return a name that makes no file or folder of the campaign collide with the program."""
-    taken = [directory.absolute() / name, directory.absolute() / f"{name}.sh"]
-    return f"{name}-scaling" if Path(program).absolute() in taken else name
-
-
-def _variable(application: str) -> str:
-    return "".join(character if character.isalnum() else "_" for character in application).upper()
-
-
-def _machine(wanted: Wanted) -> tuple[int, str]:
-    """Return the cores of this machine, and the executor to use: Slurm where it answers."""
-    cores = len(os.sched_getaffinity(0))
-    if wanted.executor:
-        return cores, wanted.executor
-    _, cluster = slurm.find(here(environment()))
-    return cores, "local" if cluster is None else "slurm"
-
-
-def _with_nodes(draft: Draft) -> Draft:
-    """Return a draft for Slurm with the cores of the nodes of its default partition."""
-    found = partitions.meant(partitions.partitions(), None) if draft.executor == "slurm" else []
-    if not found or not found[0].cores:
-        return draft
-    return replace(draft, partition=found[0].name, cores_per_node=found[0].cores[0])
 
 
 def _size(chosen: Campaign) -> int:

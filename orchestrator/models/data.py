@@ -236,50 +236,71 @@ def _clean(
     label: tuple[str, str], layout: _Layout, values: Floats, origins: Integers | None, positive: bool
 ) -> tuple[_Series, bool]:
     """Drop what cannot be used, with a note; return also whether nothing but zeros was measured."""
-    coordinates = layout.coordinates
-    if len(layout.repeated):
-        first = coordinates
-        coordinates, values = _merge(first, values, layout.repeated)
-        if origins is not None:
-            origins = _merge(first, origins, layout.repeated)[1].astype(np.intp)
+    coordinates, values, origins = _by_point(layout, values, origins)
+    series = _Series(
+        label=label,
+        category=layout.category,
+        coordinates=coordinates,
+        values=values,
+        notes=(),
+        origins=origins,
+    )
     least = 0.0 if positive else -np.inf
-    if values.size and values.min() > least and values.max() < np.inf:
-        return _Series(
-            label=label,
-            category=layout.category,
-            coordinates=coordinates,
-            values=values,
-            notes=(),
-            origins=origins,
-        ), False
-    notes: list[str] = []
-    tick, below = _below_a_tick(values) if positive else (0.0, np.zeros(values.shape, dtype=np.bool_))
-    if below.any():
-        values = np.where(below, tick / 2, values)
-        notes.append(
-            f"values are multiples of {format_value(tick)}: {count(int(below.sum()), 'zero')} beside others "
-            "of their point count as half of it"
-        )
+    if values.size and values.min() > least and values.max() < np.inf:  # also false where one is NaN
+        return series, False
+    if positive:
+        series = _with_half_ticks(series)
     with np.errstate(invalid="ignore"):
-        good = np.isfinite(values) & (values > least)
-    some = good.any(axis=1)
-    missing = np.isnan(values)
+        good = np.isfinite(series.values) & (series.values > least)
+    return _only(series, good, positive), positive and _is_zero(series.values)
+
+
+def _by_point(
+    layout: _Layout, values: Floats, origins: Integers | None
+) -> tuple[Floats, Floats, Integers | None]:
+    """Return coordinates, values and origins with one row per point."""
+    if not len(layout.repeated):
+        return layout.coordinates, values, origins
+    coordinates, merged = _merge(layout.coordinates, values, layout.repeated)
+    if origins is not None:
+        origins = _merge(layout.coordinates, origins, layout.repeated)[1].astype(np.intp)
+    return coordinates, merged, origins
+
+
+def _with_half_ticks(series: _Series) -> _Series:
+    """Let half a tick stand for zeros that are less than one, with a note."""
+    tick, below = _below_a_tick(series.values)
+    if not below.any():
+        return series
+    note = (
+        f"values are multiples of {format_value(tick)}: {count(int(below.sum()), 'zero')} beside others "
+        "of their point count as half of it"
+    )
+    return replace(series, values=np.where(below, tick / 2, series.values), notes=(*series.notes, note))
+
+
+def _only(series: _Series, good: NDArray[np.bool_], positive: bool) -> _Series:
+    """Leave out all values that are not good, and points without any good one, with notes on how many."""
+    values, notes = series.values, list(series.notes)
     zero = int(np.count_nonzero(values == 0)) if positive else 0
-    bad = int(np.count_nonzero(~good & ~missing)) - zero
+    bad = int(np.count_nonzero(~good & ~np.isnan(values))) - zero
     if zero:
         notes.append(f"{zero} values are zero and were left out: a relative error has no meaning there")
     if bad:
         notes.append(f"{bad} values are {'negative or ' if positive else ''}infinite and were left out")
-    values = np.where(good, values, np.nan)[some]
-    series = _Series(
-        label=label,
-        category=layout.category,
-        coordinates=coordinates[some],
-        values=values,
+    some = good.any(axis=1)
+    return replace(
+        series,
+        coordinates=series.coordinates[some],
+        values=np.where(good, values, np.nan)[some],
         notes=tuple(notes),
-        origins=None if origins is None else origins[some],
+        origins=None if series.origins is None else series.origins[some],
     )
-    return series, zero > 0 and not good.any() and not bad
+
+
+def _is_zero(values: Floats) -> bool:
+    """Return whether nothing but zeros was measured."""
+    return bool((values == 0).any() and np.all((values == 0) | np.isnan(values)))
 
 
 def _below_a_tick(values: Floats) -> tuple[float, NDArray[np.bool_]]:

@@ -25,6 +25,7 @@ from orchestrator.models.pmnf.exact_sums import doubtful
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
+from orchestrator.models.pmnf.options import Options
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.unseen import Unseen, ties
 from orchestrator.types import Measurements
@@ -75,7 +76,7 @@ def modeler(
     ModelError
         For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
-    forms = fitter(
+    search = Options.checked(
         exponents=exponents,
         negative_exponents=negative_exponents,
         aggregate=aggregate,
@@ -83,10 +84,30 @@ def modeler(
         wide=wide,
         neighbours=neighbours,
     )
-
     typical = learned(sizes) if isinstance(sizes, str) else sizes
+    return _Weighing(search, typical, saturates).modeler()
 
-    def weighed(group: data.Group, located: Located, found: Sequence[PmnfModel]) -> Iterable[Model]:
+
+@dataclass(frozen=True, slots=True)
+class _Weighing:
+    """How formulas and curves are weighed against each other: the options of `modeler`."""
+
+    search: Options
+    sizes: Sizes
+    saturates: bool
+
+    def modeler(self) -> Modeler:
+        """Return what fits formulas to the groups of all categories, and then curves around them."""
+        forms = fitter(self.search)
+
+        def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
+            known = informed(groups, located, self.search.neighbours)
+            return map(self.weighed, groups, known, forms(groups, known))
+
+        return of_groups(every, self.search.aggregate)
+
+    def weighed(self, group: data.Group, located: Located, found: Sequence[PmnfModel]) -> Iterable[Model]:
+        """Return all that explains the call paths of a group, by their formulas."""
         models = {(item.callpath, item.metric): item for item in found}
         # Of a parameter that varies in other categories only, curves know nothing.
         rows = [k for k, label in enumerate(group.labels) if models[label].parameters == group.parameters]
@@ -95,42 +116,36 @@ def modeler(
         if len(rows) < len(models):
             kept = np.array(rows, dtype=np.intp)
             group, located = group.take(kept), located.rows(kept)
-        curves = _curves(group, located, models, typical, saturates)
-        by_law = laws(group, models)
-        noted = (
-            replace(item, remarks=_notes(models[label], item))
-            for label, item in curves.items()
-            if not models[label].is_exact
-        )
-        elsewhere = {**curves, **by_law}
-        sums = (form.beside(elsewhere.get((form.callpath, form.metric))) for form in found if form.is_exact)
-        parts = (item for label, item in by_law.items() if not models[label].is_exact)
-        return [*_alone(group, located, models), *noted, *sums, *parts]
+        curves = _curves(group, located, models, self.sizes, self.saturates)
+        by_law = self.laws(group, models)
+        return [*_alone(group, located, models), *_with_curves(models, curves, by_law)]
 
-    def laws(group: data.Group, models: Mapping[Label, PmnfModel]) -> dict[Label, Model]:
+    def laws(self, group: data.Group, forms: Mapping[Label, PmnfModel]) -> dict[Label, Model]:
         """Return models of call paths with exact values that no formula explains everywhere."""
-        if not wide or not isinstance(exponents, str):
+        if not self.search.wide or not self.search.extends:
             return {}
-        rows = doubtful(group, models)
-        return {group.labels[row]: item for row, item in factored.models(group, rows, of_rest).items()}
+        rows = doubtful(group, forms)
+        return {group.labels[row]: item for row, item in factored.models(group, rows, self.of_rest).items()}
 
-    def of_rest(measurements: Measurements) -> tuple[Model, ...]:
-        """Model exact values without the laws of some parameters; other campaigns know nothing of that."""
-        return modeler(
-            exponents=exponents,
-            negative_exponents=negative_exponents,
-            aggregate=aggregate,
-            members=members,
-            wide=wide,
-            sizes=typical,
-            saturates=saturates,
-        )(measurements)
+    def of_rest(self, measurements: Measurements) -> tuple[Model, ...]:
+        """Model exact values without the laws of some parameters."""
+        return replace(self, search=self.search.without_neighbours()).modeler()(measurements)
 
-    def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
-        known = informed(groups, located, neighbours)
-        return map(weighed, groups, known, forms(groups, known))
 
-    return of_groups(every, aggregate)
+def _with_curves(
+    forms: Mapping[Label, PmnfModel], curves: Mapping[Label, CurveModel], by_law: Mapping[Label, Model]
+) -> Iterator[Model]:
+    """Yield curves with their notes, exact sums beside what is said where nothing checks them, and laws."""
+    for label, item in curves.items():
+        if not forms[label].is_exact:
+            yield replace(item, remarks=_notes(forms[label], item))
+    elsewhere = {**curves, **by_law}
+    for label, form in forms.items():
+        if form.is_exact:
+            yield form.beside(elsewhere.get(label))
+    for label, model in by_law.items():
+        if not forms[label].is_exact:
+            yield model
 
 
 def _curves(

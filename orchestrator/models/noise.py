@@ -159,31 +159,27 @@ def locate(values: Floats, aggregate: str = "auto", origins: Integers | None = N
     total = sigma if found is None else sigma * found.total
     freedom = freedom if found is None else np.minimum(freedom, found.freedom)
     if aggregate == "none":
-        reference = _lower_of_two(ordered, centre, counts, sigma)
-        location, count = _weigh(logs, reference, sigma, shared)
-        return Located(
-            log_value=location,
-            count=count,
-            sigma=total,
-            freedom=freedom,
-            aggregate=aggregate,
-            shared=shared,
-        )
-    if aggregate == "mean":
-        location = np.log(np.nanmean(values, axis=2))
+        location, count = _weigh(logs, _lower_of_two(ordered, centre, counts, sigma), sigma, shared)
     else:
-        location = ordered[:, :, 0] if aggregate == "min" else centre
-    count = counts * gain
-    if shared is not None:
-        count = shared.count(np.where(np.isnan(logs), 0.0, gain[:, :, None]))
+        location = _aggregated(values, ordered, centre, aggregate) + shift
+        count = counts * gain
+        if shared is not None:
+            count = shared.count(np.where(np.isnan(logs), 0.0, gain[:, :, None]))
     return Located(
-        log_value=location + shift,
+        log_value=location,
         count=count,
         sigma=total,
         freedom=freedom,
         aggregate=aggregate,
         shared=shared,
     )
+
+
+def _aggregated(values: Floats, ordered: Floats, centre: Floats, aggregate: str) -> Floats:
+    """Return logarithms of the mean, the least or the median of the repetitions at each point."""
+    if aggregate == "mean":
+        return np.asarray(np.log(np.nanmean(values, axis=2)), np.float64)
+    return ordered[:, :, 0] if aggregate == "min" else centre
 
 
 def relocate(values: Floats, located: Located, expected: Floats, spread: Floats) -> Located:

@@ -8,7 +8,7 @@ both are possible, they are compared by what was left out, never by training err
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -115,39 +115,72 @@ def modeler(
         neighbours=neighbours,
     )
     formula = formula_learner(formulas)
-    family = _family(chosen, formula)
-    memory = Memory()
+    return _Selection(
+        chosen=chosen,
+        formulas=formulas,
+        formula=formula,
+        family=_family(chosen, formula),
+        memory=Memory(),
+        aggregate=aggregate,
+        seed=seed,
+    )
 
-    def compared(
-        series: Sequence[Series], forms: Mapping[_Label, Model]
-    ) -> tuple[dict[_Label, Model], dict[_Label, str]]:
-        """Return models of those for which learners were chosen, and why the others have formulas."""
-        largest = _largest(series, formula) if "formulas" in chosen else series
-        left = f"not compared with learners: of {len(series)} call paths, the {len(largest)} largest are"
-        known: dict[_Label, Model] = {}
-        notes = {_label(one): left for one in series}
-        for one in tracked(largest, "comparing families of models"):
-            found, label = regression.fit(one, family, memory, seed), _label(one)
-            notes[label] = found.notes[-1]
-            if not _is_formula(found, one):
-                known[label] = _with_form(found, formula, one.samples, seed, forms.get(label))
-        return known, notes
 
-    def model(measurements: Measurements) -> tuple[Model, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Selection:
+    """The modeler.
+
+    Attributes
+    ----------
+    chosen
+        Families that take part, by name.
+    formulas, formula
+        The modeler of formulas and curves, and the same as a learner that can be compared.
+    family
+        All learners that take part.
+    memory
+        Choices of earlier calls: for the same samples they are not made again.
+    aggregate, seed
+        Options of `modeler`.
+    """
+
+    chosen: tuple[str, ...]
+    formulas: Modeler
+    formula: Learner
+    family: Family
+    memory: Memory
+    aggregate: str
+    seed: int
+
+    def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
         known: dict[_Label, Model] = {}
         notes: dict[_Label, str] = {}
         enough = tuple(item for item in measurements.items if _has_enough(item, measurements))
         if enough:
-            series, _ = arranged(replace(measurements, items=enough), aggregate)
-            forms = _of_formulas(series, measurements, formulas) if "formulas" in chosen else {}
+            series, _ = arranged(replace(measurements, items=enough), self.aggregate)
+            use_formulas = "formulas" in self.chosen
+            forms = _of_formulas(series, measurements, self.formulas) if use_formulas else {}
             explained = {_label(one) for one in series if _explains(forms.get(_label(one)), one)}
             with one_thread():
-                known, notes = compared([one for one in series if _label(one) not in explained], forms)
+                known, notes = self.compared([one for one in series if _label(one) not in explained], forms)
             for label in forms.keys() - known.keys():
                 known[label] = _noted(forms[label], notes[label]) if label in notes else forms[label]
-        return _with_formulas(measurements, formulas, known, notes)
+        return _with_formulas(measurements, self.formulas, known, notes)
 
-    return model
+    def compared(
+        self, series: Sequence[Series], forms: Mapping[_Label, Model]
+    ) -> tuple[dict[_Label, Model], dict[_Label, str]]:
+        """Return models of those for which learners were chosen, and why the others have formulas."""
+        largest = _largest(series, self.formula) if "formulas" in self.chosen else series
+        left = f"not compared with learners: of {len(series)} call paths, the {len(largest)} largest are"
+        known: dict[_Label, Model] = {}
+        notes = {_label(one): left for one in series}
+        for one in tracked(largest, "comparing families of models"):
+            found, label = regression.fit(one, self.family, self.memory, self.seed), _label(one)
+            notes[label] = found.notes[-1]
+            if not _is_formula(found, one):
+                known[label] = _with_form(found, self.formula, one.samples, self.seed, forms.get(label))
+        return known, notes
 
 
 def _with_formulas(

@@ -13,21 +13,12 @@ from orchestrator.readers.columns import Choice
 from orchestrator.readers.entries import Entry, assemble, content_of, decoded, numbers_as_texts, of_metrics
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
+from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.readers.table import DELIMITERS, read_csv, read_parquet
 from orchestrator.types import Measurements
 
 
-def load(
-    paths: Sequence[Path],
-    *,
-    parameters: Sequence[str] | None = None,
-    metrics: Collection[str] | None = None,
-    responses: Sequence[str] = (),
-    names: Sequence[str] | None = None,
-    categorical: Collection[str] = (),
-    aggregate: str = "mean",
-    inclusive: bool = False,
-) -> Measurements:
+def load(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:
     """Load measurements from files and CUBE sets; several paths are put together.
 
     The format is recognised by the content: sets of CUBE or Caliper profiles and Ramble workspaces
@@ -38,20 +29,8 @@ def load(
     paths
         Files and folders of profiles; their parameters must be the same, in any order. Values of one point in
         several files are repetitions.
-    parameters
-        The columns of tables, globals of Caliper profiles, variables of Ramble or parameters of ReFrame
-        that are parameters, where files do not say.
-    metrics
-        The wanted metrics; None for all.
-    responses
-        The columns of tables that hold values, where others are to be left out; of other files the wanted
-        metrics. See `orchestrator.readers.table.read_csv` for how to name columns.
-    names
-        Names of all columns, for CSV files without a header line.
-    categorical
-        Parameters whose numbers stand for categories.
-    aggregate, inclusive
-        For profiles: how ranks become one value, and whether it includes called regions.
+    reading
+        What to take from them.
 
     Raises
     ------
@@ -60,16 +39,16 @@ def load(
     """
     _check_once(paths)
     paths = [_results(path) for path in paths]
-    choice = Choice(parameters=parameters, responses=responses, names=names)
+    choice = Choice(parameters=reading.parameters, responses=reading.responses, names=reading.names)
     folders = [path for path in paths if path.is_dir()]
-    parts = _profile_sets(folders, parameters, metrics, aggregate, inclusive)
+    parts = _profile_sets(folders, reading)
     parts = [_of_responses(part, choice, ", ".join(map(str, folders))) for part in parts]
     parts += [_file(path, choice) for path in paths if not path.is_dir()]
     if not parts:
         raise ReadError("no files to load measurements from")
     source = ", ".join(map(str, paths))
-    known = _with_categories(_merged(parts, source), categorical, source)
-    return known if metrics is None else of_metrics(known, metrics, source)
+    known = _with_categories(_merged(parts, source), reading.categorical, source)
+    return known if reading.metrics is None else of_metrics(known, reading.metrics, source)
 
 
 def _check_once(paths: Sequence[Path]) -> None:
@@ -100,13 +79,7 @@ def _results(path: Path) -> Path:
     return path if found is None or next(path.rglob("*.cali"), None) is not None else found
 
 
-def _profile_sets(
-    folders: Sequence[Path],
-    parameters: Sequence[str] | None,
-    metrics: Collection[str] | None,
-    aggregate: str,
-    inclusive: bool,
-) -> list[Measurements]:
+def _profile_sets(folders: Sequence[Path], reading: Reading) -> list[Measurements]:
     if not folders:
         return []
     from orchestrator.readers import caliper_set, cube_set  # only profiles need numpy and pycubexr
@@ -115,8 +88,9 @@ def _profile_sets(
         folder for folder in folders if not cube_set.profiles_in(folder) and caliper_set.profiles_in(folder)
     ]
     cubes = [folder for folder in folders if folder not in caliper]
-    parts = [cube_set.read(cubes, metrics, aggregate, inclusive)] if cubes else []
-    return parts + ([caliper_set.read(caliper, metrics, aggregate, inclusive, parameters)] if caliper else [])
+    wanted = (reading.metrics, reading.aggregate, reading.inclusive)
+    parts = [cube_set.read(cubes, *wanted)] if cubes else []
+    return parts + ([caliper_set.read(caliper, *wanted, reading.parameters)] if caliper else [])
 
 
 def _file(path: Path, choice: Choice) -> Measurements:

@@ -11,7 +11,7 @@ import pytest
 from orchestrator import registry
 from orchestrator.campaign import loader
 from orchestrator.cli.main import main
-from orchestrator.doctor import initial, slurm
+from orchestrator.doctor import first_draft, slurm
 from orchestrator.executors.slurm import partitions
 from orchestrator.launch.script import data_directory
 from tests.cli.running import run
@@ -112,7 +112,7 @@ def test_ranks_come_from_the_launcher_of_the_command() -> None:
 
 def test_a_point_beyond_this_machine_says_that_it_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """`validate: true` is refused there: a draft that is completed so needs to say why."""
-    monkeypatch.setattr(initial, "_machine", lambda wanted: (2, "local"))
+    monkeypatch.setattr(first_draft, "_machine", lambda wanted: (2, "local"))
     program("prog", "#!/bin/sh\necho 'time: 1 s'\n")
     command = ("init", "--command", "mpirun -np {p} ./prog {n}", "--values", "p=1,2", "--values", "n=1,2,4")
     assert run(*command, "--executor", "local", "--no-try").code == 0

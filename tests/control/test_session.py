@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from orchestrator.campaign import changes, loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import assembly, attempts, execution, planning, preflight, session
+from orchestrator.control import assembly, attempts, execution, planning, preflight, refusals, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.journal import events
@@ -334,7 +334,7 @@ def test_points_are_looked_at_for_a_second_rank_only_where_that_decides(
             return built.space.some()
 
     with pytest.raises(CampaignError, match="of another MPI") if looks else nullcontext():
-        session.refuse_launch(replace(built, space=Walked()), Cluster())  # type: ignore[arg-type]
+        refusals.refuse_launch(replace(built, space=Walked()), Cluster())  # type: ignore[arg-type]
     assert bool(walked) == looks
 
 

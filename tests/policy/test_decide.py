@@ -14,6 +14,7 @@ from orchestrator.journal.references import REASON
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.policy import decide
+from orchestrator.policy.budget import kept_for_validation
 from orchestrator.policy.decide import Policy, next_actions
 from orchestrator.policy.estimates import Estimates
 from orchestrator.resources import Reservation
@@ -602,7 +603,7 @@ def test_whatever_is_known_the_budget_holds_with_what_is_kept_for_the_validation
         known = estimates(limit, seconds=seconds * factor, longest=seconds * factor * 1.5, margin=2.0)
         for action in next_actions(state, policy, now, known):
             if isinstance(action, decide.Submit) and action.attempt.run != validation:
-                kept = decide.kept_for_validation(state, policy, known)
+                kept = kept_for_validation(state, policy, known)
                 assert state.spent + state.reserved + action.reservation.reserved + kept <= budget + 1e-9
             for event in react(action, state):
                 state = apply(state, event, now)

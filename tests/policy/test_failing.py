@@ -14,8 +14,9 @@ from orchestrator.journal import events
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import failing
-from orchestrator.policy.decide import BeginStop, Policy, Skip, Submit, for_want_of_runs, next_actions
+from orchestrator.policy.decide import BeginStop, Policy, Skip, Submit, next_actions
 from orchestrator.policy.failing import Region, regions
+from orchestrator.policy.stop_rules import for_want_of_runs
 from orchestrator.strategies.drawing import Listed
 from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run, Value
 from tests.policy.known import estimates

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.errors import ReadError
 from orchestrator.readers.caliper_set import read
 from orchestrator.readers.load import load
+from orchestrator.readers.reading import Reading
 from orchestrator.types import Point
 
 SPOT = Path(__file__).parents[1] / "data" / "caliper" / "halo-spot.cali"
@@ -68,10 +69,10 @@ def test_named_folders_say_it_before_globals_do(tmp_path: Path) -> None:
 def test_named_globals_are_the_parameters_whatever_they_are(tmp_path: Path) -> None:
     put(tmp_path / "a.cali", 1000)
     put(tmp_path / "b.cali", 2000)
-    found = load([tmp_path], parameters=["problem_size", "p"])
+    found = load([tmp_path], Reading(parameters=["problem_size", "p"]))
     assert found.parameters == ("problem_size",)  # all had two ranks
     with pytest.raises(ReadError, match=r"a\.cali: no global 'n'; there are p, problem_size"):
-        load([tmp_path], parameters=["n"])
+        load([tmp_path], Reading(parameters=["n"]))
 
 
 def test_without_a_difference_the_globals_are_listed(tmp_path: Path) -> None:

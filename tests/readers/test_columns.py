@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.load import load
+from orchestrator.readers.reading import Reading
 from orchestrator.readers.table import read_csv
 from orchestrator.types import Measurement, Measurements, Point, Value
 from tests.requirements import measurement_data
@@ -242,7 +243,8 @@ LAMMPS = "processes,per_node,threads,output,melting,solid,time"
 def test_published_tuning_data_are_read(
     file: str, options: dict[str, list[str]], number: int, first: tuple[int, ...], value: float
 ) -> None:
-    known = load([measurement_data() / "stampede2" / file], **options)  # type: ignore[arg-type]
+    reading = Reading(**options)  # type: ignore[arg-type]
+    known = load([measurement_data() / "stampede2" / file], reading)
     (item,) = known.items
     assert sum(map(len, item.values.values())) == number
     point, values = next(iter(item.values.items()))
@@ -253,11 +255,12 @@ def test_published_tuning_data_are_read(
 def test_numbers_that_stand_for_categories() -> None:
     path = measurement_data() / "stampede2" / "kripke" / "kt0_nnodes1_test.csv"
     known = load(
-        [path], parameters=["order", "solver", "ngroups"], responses=["k9"], categorical=["order", "solver"]
+        [path],
+        Reading(parameters=["order", "solver", "ngroups"], responses=["k9"], categorical=["order", "solver"]),
     )
     assert [known.is_categorical(name) for name in known.parameters] == [True, True, False]
     with pytest.raises(ReadError, match="layout cannot be categorical, as the parameters are ngroups"):
-        load([path], parameters=["ngroups"], responses=["k9"], categorical=["layout"])
+        load([path], Reading(parameters=["ngroups"], responses=["k9"], categorical=["layout"]))
 
 
 GRID = "p,n,time\n" + "".join(f"{p},{n},{0.1 + n / p}\n" for p in (2, 4, 8) for n in (100, 200, 400))

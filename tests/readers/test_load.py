@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.load import load
+from orchestrator.readers.reading import Reading
 from orchestrator.types import Measurement, Measurements, Point
 from tests.readers.test_cube_set import make
 from tests.requirements import measurement_data
@@ -95,15 +96,15 @@ def test_files_with_different_parameters_are_refused(tmp_path: Path) -> None:
 def test_only_wanted_metrics_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("p,callpath,time,visits\n1,main,1.5,2\n")
-    assert load([path], metrics=["visits"]).metrics() == ("visits",)
+    assert load([path], Reading(metrics=["visits"])).metrics() == ("visits",)
     with pytest.raises(ReadError, match=r"a\.csv: no measurements of energy; there are time, visits"):
-        load([path], metrics=["energy"])
+        load([path], Reading(metrics=["energy"]))
 
 
 def test_parameters_of_a_table_can_be_named(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("p,time\n1,1.5\n")
-    assert load([path], parameters=["p"]).metrics() == ("time",)
+    assert load([path], Reading(parameters=["p"])).metrics() == ("time",)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_times_with_their_unit_are_in_seconds_in_every_format(tmp_path: Path, sp
     path = tmp_path / "measurements"
     path.write_text(re.sub(r"\btime\b", "time [ms]", SPELLINGS[spelling]))
     for metric in (None, "time", "time [ms]"):
-        known = load([path], metrics=None if metric is None else [metric])
+        known = load([path], Reading(metrics=None if metric is None else [metric]))
         assert known.metrics() == ("time",)
         found = {point: pytest.approx(values) for point, values in known.items[0].values.items()}
         assert found == {Point.of(p=1): (0.0015, 0.002), Point.of(p=2): (0.003,)}
@@ -201,4 +202,4 @@ def test_numbers_that_are_written_as_texts_are_noted(tmp_path: Path) -> None:
         f"{path}: p has numbers that are written as texts, so it is a category: write them without quotes, "
         "or, if it is one, --categorical p says so",
     )
-    assert load([path], categorical=["p"]).notes == ()
+    assert load([path], Reading(categorical=["p"])).notes == ()

@@ -12,6 +12,7 @@ import pytest
 from orchestrator.errors import ReadError
 from orchestrator.readers.load import load
 from orchestrator.readers.ramble import read
+from orchestrator.readers.reading import Reading
 from orchestrator.types import Measurements, Point
 
 FILE = Path(__file__).parents[1] / "data" / "ramble" / "results.latest.json"
@@ -47,10 +48,10 @@ def test_the_folder_of_a_workspace_is_its_latest_results(tmp_path: Path) -> None
 
 
 def test_parameters_may_be_named() -> None:
-    found = load([FILE], parameters=["n_ranks"])
+    found = load([FILE], Reading(parameters=["n_ranks"]))
     assert found.points == (Point.of(n_ranks=1), Point.of(n_ranks=4), Point.of(n_ranks=2))
     with pytest.raises(ReadError, match=r"experiment halo.standard.next_1_10.1: no variable p; there are"):
-        load([FILE], parameters=["p"])
+        load([FILE], Reading(parameters=["p"]))
 
 
 def test_failed_experiments_do_not_count() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.load import load
+from orchestrator.readers.reading import Reading
 from orchestrator.readers.reframe import read
 from orchestrator.types import Point
 
@@ -48,9 +49,9 @@ def test_platforms_that_differ_are_categories() -> None:
 
 
 def test_parameters_and_fields_may_be_named() -> None:
-    assert load([FILE], parameters=["num_tasks"]).points == (Point.of(num_tasks=1),)
+    assert load([FILE], Reading(parameters=["num_tasks"])).points == (Point.of(num_tasks=1),)
     with pytest.raises(ReadError, match=r"test case work %n=1 %p=1: no parameter s; there are"):
-        load([FILE], parameters=["s"])
+        load([FILE], Reading(parameters=["s"]))
 
 
 def test_reports_of_older_versions_list_parameters_by_themselves() -> None:

@@ -1,7 +1,7 @@
 """One campaign of one contender on known runs, within a budget (Ritter et al., figure 4).
 
-A trial has the paper's rules, which differ from those of a campaign (`orchestrator.policy.decide`). The cost
-of a run is known before it begins, so nothing is reserved. Nothing fails, and patience plays no part. A
+A trial has the paper's rules, which differ from those of a campaign (`orchestrator.policy.stop_rules`). The
+cost of a run is known before it begins, so nothing is reserved. Nothing fails, and patience plays no part. A
 starting set that does not fit the budget ends the trial without a model. A strategy sees the same `View`.
 """
 

@@ -19,7 +19,7 @@ from orchestrator.models.pmnf.hypotheses import block_values, terms_used
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.representatives import representatives
-from orchestrator.models.pmnf.solver import Solution, Task, best_residuals, log_prior, poorly_fitted
+from orchestrator.models.pmnf.solution import Solution, Task, best_residuals, log_prior, poorly_fitted
 from orchestrator.types import Point, format_value
 from orchestrator.units import count
 

@@ -6,17 +6,16 @@ Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data, factored
-from orchestrator.models.base import Floats, Model, Modeler, one_of
+from orchestrator.models.base import Floats, Model, Modeler
 from orchestrator.models.blas import one_thread
 from orchestrator.models.groupwise import of_groups
-from orchestrator.models.noise import AGGREGATES, Located
+from orchestrator.models.noise import Located
 from orchestrator.models.pmnf import build as assemble
 from orchestrator.models.pmnf.build import Solved
 from orchestrator.models.pmnf.categories import with_shared_forms
@@ -25,9 +24,7 @@ from orchestrator.models.pmnf.exact_sums import doubtful, with_exact_sums
 from orchestrator.models.pmnf.hypotheses import (
     FALLING,
     HIGHER,
-    Exponents,
     block_values,
-    exponent_set,
     growth_of,
 )
 from orchestrator.models.pmnf.model import PmnfModel
@@ -39,7 +36,9 @@ from orchestrator.models.pmnf.neighbours import (
     informed,
     needed_blocks,
 )
-from orchestrator.models.pmnf.solver import Task, solve
+from orchestrator.models.pmnf.options import Options
+from orchestrator.models.pmnf.solution import Task
+from orchestrator.models.pmnf.solver import solve
 from orchestrator.models.pmnf.trends import falling, remarks
 from orchestrator.types import Measurements, Point, format_value
 
@@ -56,18 +55,6 @@ _FITTED_TOGETHER, _FITTED_LEAST = _TOGETHER * _FITTED, 256
 _FEW_VALUES = 3
 
 Fitter = Callable[[Sequence[data.Group], Sequence[Located]], list[list[PmnfModel]]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How to search; see `modeler`."""
-
-    exponents: tuple[Exponents, ...]
-    negative: str
-    members: int
-    wide: bool
-    extends: bool
-    neighbours: Neighbours
 
 
 def modeler(
@@ -106,30 +93,31 @@ def modeler(
     ModelError
         For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
-    fit = fitter(
-        exponents=exponents,
-        negative_exponents=negative_exponents,
-        aggregate=aggregate,
-        members=members,
-        wide=wide,
-        neighbours=neighbours,
-    )
-
-    def every(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[PmnfModel]]:
-        found = fit(groups, informed(groups, located, neighbours))
-        return [_beyond_sums(*pair, of_rest) for pair in zip(groups, found, strict=True)]
-
-    def of_rest(measurements: Measurements) -> tuple[Model, ...]:
-        """Model exact values without the laws of some parameters; other campaigns know nothing of that."""
-        return modeler(
+    return searching(
+        Options.checked(
             exponents=exponents,
             negative_exponents=negative_exponents,
             aggregate=aggregate,
             members=members,
             wide=wide,
-        )(measurements)
+            neighbours=neighbours,
+        )
+    )
 
-    return of_groups(every, aggregate)
+
+def searching(options: Options) -> Modeler:
+    """Return the modeler that searches with these options."""
+    fit = fitter(options)
+
+    def every(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[PmnfModel]]:
+        found = fit(groups, informed(groups, located, options.neighbours))
+        return [_beyond_sums(*pair, of_rest) for pair in zip(groups, found, strict=True)]
+
+    def of_rest(measurements: Measurements) -> tuple[Model, ...]:
+        """Model exact values without the laws of some parameters."""
+        return searching(options.without_neighbours())(measurements)
+
+    return of_groups(every, options.aggregate)
 
 
 def _beyond_sums(group: data.Group, found: list[PmnfModel], of_rest: Modeler) -> list[PmnfModel]:
@@ -152,35 +140,12 @@ def of_measurements(measurements: Measurements, source: str) -> Neighbours:
     return Neighbours(tuple(Neighbour.of(item, source) for item in found if isinstance(item, PmnfModel)))
 
 
-def fitter(
-    *,
-    exponents: str | Iterable[Sequence[float]],
-    negative_exponents: str | bool,
-    aggregate: str,
-    members: int,
-    wide: bool,
-    neighbours: Neighbours = NOTHING,
-) -> Fitter:
+def fitter(options: Options) -> Fitter:
     """Return what fits one model to every call path of every group, whose values were located before.
 
     What it returns takes the groups of all categories, because these may share their form, and gives the
-    models of each group. Options and errors are those of `modeler`.
+    models of each group.
     """
-    if not isinstance(neighbours, Neighbours):
-        raise ModelError("neighbours is no option to be written: name campaigns under priors.campaigns")
-    options = Options(
-        exponents=exponent_set(exponents),
-        negative=str(negative_exponents).lower(),
-        members=members,
-        wide=wide,
-        extends=isinstance(exponents, str),
-        neighbours=neighbours,
-    )
-    if options.negative not in ("auto", "true", "false"):
-        raise ModelError(f"negative_exponents is {negative_exponents!r}: use true, false or auto")
-    one_of("aggregate", aggregate, AGGREGATES)
-    if members < 1:
-        raise ModelError(f"members is {members}: a model needs at least one hypothesis")
 
     def fit(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[PmnfModel]]:
         for group in groups:

@@ -8,7 +8,7 @@ models of times are lost in noise. See `docs/priors.md`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model, Modeler, one_of
@@ -78,27 +78,68 @@ def modeler(
         neighbours=neighbours,
     )
 
-    def model(measurements: Measurements) -> tuple[Model, ...]:
-        timed, rest = measurements.split(times)
+    return _Denoising(
+        plain=plain,
+        aggregate=aggregate,
+        trust=None if posterior == "prior" else trust,
+        tolerance=tolerance,
+        times=times,
+        ranks=ranks,
+        foreign_counts=neighbours.counts,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Denoising:
+    """The modeler; its options are those of `modeler`.
+
+    ``plain`` fits without priors. ``trust``: None where the prior is the only hypothesis. ``foreign_counts``:
+    what another campaign counted.
+    """
+
+    plain: Modeler
+    aggregate: str
+    trust: float | None
+    tolerance: float
+    times: Sequence[str]
+    ranks: str | None
+    foreign_counts: Measurements | None
+
+    def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
+        timed, rest = measurements.split(self.times)
         # Counts vary less than times by orders of magnitude. One estimate of the noise would fit neither.
-        found = _both(plain, timed, rest)
-        foreign = not has_effort(rest) and neighbours.counts is not None
-        counted = neighbours.counts if foreign and neighbours.counts is not None else rest
-        if has_effort(counted):
-            paths = list(dict.fromkeys(item.callpath for item in timed.items))
-            priors = skeletons(_joined(timed, counted), paths, plain, tolerance, ranks)
-            located = locate_times(timed, aggregate) if any(m.metric in times for m in found) else {}
-            trusts = (None if posterior == "prior" else trust,)
-            found = tuple(
-                with_prior(m, priors, located, trusts)[0] if m.metric in times else m for m in found
-            )
-            found = _with_notes(found, _unreproducible(rest, tolerance), *unmatched(counted, paths))
-            if foreign:
-                found = tuple(_with_origin(m) if m.metric in times else m for m in found)
+        found = _both(self.plain, timed, rest)
+        if has_effort(rest):
+            found = self.with_priors(found, timed, rest)
+            found = self.with_notes(found, timed, rest, rest)
+        elif self.foreign_counts is not None and has_effort(self.foreign_counts):
+            found = self.with_priors(found, timed, self.foreign_counts)
+            found = self.with_notes(found, timed, rest, self.foreign_counts)
+            found = tuple(_with_origin(m) if m.metric in self.times else m for m in found)
         order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
         return tuple(sorted(found, key=lambda m: order[m.callpath, m.metric]))
 
-    return model
+    def with_priors(
+        self, found: Sequence[Model], timed: Measurements, counted: Measurements
+    ) -> tuple[Model, ...]:
+        """Combine the models of times with priors, whose form comes from counts."""
+        priors = skeletons(_joined(timed, counted), _paths(timed), self.plain, self.tolerance, self.ranks)
+        has_times = any(m.metric in self.times for m in found)
+        located = locate_times(timed, self.aggregate) if has_times else {}
+        return tuple(
+            with_prior(m, priors, located, (self.trust,))[0] if m.metric in self.times else m for m in found
+        )
+
+    def with_notes(
+        self, found: Sequence[Model], timed: Measurements, rest: Measurements, counted: Measurements
+    ) -> tuple[Model, ...]:
+        """Note which counts give no prior: those that differ between runs, and those without a time."""
+        return _with_notes(found, _unreproducible(rest, self.tolerance), *unmatched(counted, _paths(timed)))
+
+
+def _paths(timed: Measurements) -> list[str]:
+    """Return the call paths of which times were measured."""
+    return list(dict.fromkeys(item.callpath for item in timed.items))
 
 
 def _joined(timed: Measurements, counted: Measurements) -> Measurements:

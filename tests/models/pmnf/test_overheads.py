@@ -11,7 +11,7 @@ import pytest
 from orchestrator.models.pmnf.candidates import REPEATED, Candidates
 from orchestrator.models.pmnf.hypotheses import FALLS, FASTER, IN_PROPORTION, NO_BLOCK
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.pmnf.solver import log_prior
+from orchestrator.models.pmnf.solution import log_prior
 from orchestrator.types import Point
 from tests.models.builders import fit
 

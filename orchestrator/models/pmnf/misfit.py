@@ -1,0 +1,132 @@
+"""Where no hypothesis fits within the noise: wider forms, and a smooth correction of what they miss."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orchestrator.models.base import Floats
+from orchestrator.models.noise import Located
+from orchestrator.models.pmnf.beam import Effort, search
+from orchestrator.models.pmnf.candidates import Candidates
+from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
+from orchestrator.models.pmnf.fit import fit
+from orchestrator.models.pmnf.hypotheses import blocks_chosen
+from orchestrator.models.pmnf.parents import shared
+from orchestrator.models.pmnf.solution import Solution, Task, concatenated, ordered, poorly_fitted
+from orchestrator.models.pmnf.weighting import Weighting, weighting
+
+# Standard deviations of the coefficients of the smooth correction that are tried: from invisible to 32 %, in
+# steps of about two. Chosen by hand; not derived.
+_MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+# Smallest correction that is looked for, as a share of the variance of the noise. Chosen by hand; not
+# derived.
+_VISIBLE = 0.1
+# Natural logarithm of how much more probable wider forms must be than others with a correction, to do
+# without one. Only those that choose one block per parameter may, unless the noise is below this: several
+# blocks of one parameter follow any curve within the noise, and mislead beyond. By hand; not derived.
+_WIDER, _EXACT = 8.0, 1e-4
+# With a correction, hypotheses are screened again with so many times the variance of the best one, and so
+# many are kept. Chosen by hand; not derived.
+_RELAXED = 4.0
+_KEPT_RELAXED = 1000
+
+
+def with_correction(task: Task, solution: Solution) -> Solution:
+    """Where the residuals exceed the noise, search wider and estimate a smooth correction."""
+    located = solution.located
+    excess = poorly_fitted(solution, len(task.tables))
+    enough = located.log_value.shape[1] > len(task.tables) + 3
+    rows = np.flatnonzero(excess) if enough else np.array([], dtype=np.intp)
+    if not len(rows) or not task.features.shape[1]:
+        return solution
+    part, task = solution.rows(rows), task.rows(rows)
+    misfit, sigma, evidence = _levels(task, part)
+    if task.wide:
+        candidates = _wider(task, part)
+        explained = _evidence_alone(task, part, candidates) > evidence + _WIDER
+        misfit = np.where(explained, 0.0, misfit)
+        sigma = np.where(explained, part.located.sigma, sigma)
+    else:
+        candidates = _relaxed(task, part)
+    found = part.located
+    new = weighting(found.count, sigma, np.where(misfit > 0, 4.0, found.freedom), misfit, task.features)
+    return solution.put(rows, _fitted(task, candidates, found, new))
+
+
+def _relaxed(task: Task, part: Solution) -> Candidates:
+    """Return hypotheses that fit a little worse, too: they may fit better together with the correction."""
+    if len(task.tables) > EXHAUSTIVE:
+        return part.candidates
+    larger = _RELAXED * part.fits.variance[part.first()]
+    log_value, weights = part.located.log_value, part.weighting.weights
+    return task.with_expected(screen(task.tables, log_value, weights, larger, keep=_KEPT_RELAXED))
+
+
+def _evidence_alone(task: Task, part: Solution, candidates: Candidates) -> Floats:
+    """Return the evidence of wider forms without a correction, of those that may do without one."""
+    found = _fitted(task, candidates, part.located, part.weighting)
+    best = found.candidates.take(found.best())
+    simple = (blocks_chosen(best.terms) <= 1).all(axis=1)
+    exact = part.located.sigma[best.row] < _EXACT
+    return _total(task, best.take(np.flatnonzero(simple | exact)), part.located, part.weighting)
+
+
+def _levels(task: Task, part: Solution) -> tuple[Floats, Floats, Floats]:
+    """Most probable size of the smooth correction, noise, and evidence, given each call path's best forms."""
+    candidates = part.candidates.take(part.best())
+    rows = len(part.located.sigma)
+    guessed = part.located.is_guess
+    # Beyond the noise, lack of fit is mostly smooth; where noise is a guess, nothing is proven.
+    prior_misfit = np.where(guessed, 0.5, 0.95)
+    best = np.full(rows, -np.inf)
+    misfit, sigma = np.zeros(rows), part.located.sigma.copy()
+    for factor in (1.0, 1 / 3, 1 / 10) if np.any(guessed) else (1.0,):
+        noise = np.where(guessed, part.located.sigma * factor, part.located.sigma)
+        for level in (0.0, *_MISFITS):
+            freedom = np.where(guessed | (level > 0), 4.0, part.located.freedom)
+            trial = weighting(part.located.count, noise, freedom, np.full(rows, level), task.features)
+            total = _total(task, candidates, part.located, trial)
+            total += np.log(1 - prior_misfit) if level == 0 else np.log(prior_misfit / len(_MISFITS))
+            # A correction much smaller than the noise is none.
+            total[(level > 0) & (level**2 < _VISIBLE * trial.noise)] = -np.inf
+            better = total > best
+            best = np.where(better, total, best)
+            misfit, sigma = np.where(better, level, misfit), np.where(better, noise, sigma)
+    return misfit, sigma, best
+
+
+def _wider(task: Task, part: Solution) -> Candidates:
+    """Add hypotheses with several terms per parameter or negative coefficients."""
+    index = part.best()
+    args = (task.tables, part.located.log_value, part.weighting.weights, part.weighting.variance)
+    first = part.candidates.take(index), part.fits.rss[index]
+    if len(task.tables) > 1:
+        first = _merged(first, shared(*args))
+    found, _ = search(*args, first, keep=task.keep, wide=True, effort=Effort(rounds=3, beam=4, paired=2))
+    return Candidates.join([found, part.candidates])
+
+
+def _merged(*parts: tuple[Candidates, Floats]) -> tuple[Candidates, Floats]:
+    """Concatenate hypotheses with their residual sums of squares, ordered by call path."""
+    width = max(c.terms.shape[1] for c, _ in parts)
+    terms = [np.pad(c.terms, ((0, 0), (0, width - c.terms.shape[1]), (0, 0))) for c, _ in parts]
+    row = np.concatenate([c.row for c, _ in parts])
+    order = np.argsort(row, kind="stable")
+    rss = np.concatenate([sums for _, sums in parts])
+    return Candidates(row[order], np.concatenate(terms)[order]), rss[order]
+
+
+def _fitted(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Solution:
+    """Fit hypotheses, with negative constants if the search is wide."""
+    args = (candidates, task.tables, located.log_value, weights, task.log_prior(candidates), task.growth)
+    pairs = [(candidates, fit(*args, free=free)) for free in ((False, True) if task.wide else (False,))]
+    return Solution(*ordered(*concatenated(pairs)), located, weights)
+
+
+def _total(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Floats:
+    """Logarithm of the evidence of some hypotheses of each call path, shape (call paths,)."""
+    prior = task.log_prior(candidates)
+    score = fit(candidates, task.tables, located.log_value, weights, prior, task.growth).score
+    total = np.full(len(located.sigma), -np.inf)
+    np.logaddexp.at(total, candidates.row, score)
+    return total

@@ -1,0 +1,100 @@
+"""Search and fit hypotheses, supposing that noise is all there is beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from orchestrator.models.base import Floats
+from orchestrator.models.noise import Located
+from orchestrator.models.pmnf.beam import Effort, search
+from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
+from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
+from orchestrator.models.pmnf.fit import fit
+from orchestrator.models.pmnf.hypotheses import canonical, first_occurrences, terms_used
+from orchestrator.models.pmnf.overheads import overheads
+from orchestrator.models.pmnf.solution import EXCESS, Solution, Task, joined, ordered
+from orchestrator.models.pmnf.start import start
+from orchestrator.models.pmnf.weighting import Weighting, weighting
+
+# Blocks per parameter for the start of a search, by number of parameters, and for the second search of call
+# paths that none fits. As many as keep the number of combinations in the thousands; chosen by hand.
+_REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
+_MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
+_THOROUGH = Effort(rounds=6, first=16, beam=16, paired=8, joined=True, products=True)
+# Log posterior up to which hypotheses are searched for, and largest factor by which the variance may be
+# larger than estimated. Chosen by hand; not derived.
+_EDGE = REACH + PENALTY
+_MOST_NOISE = 300.0
+
+
+def without_correction(task: Task, located: Located) -> Solution:
+    """Search and fit, supposing that noise is all there is."""
+    weights = weighting(
+        located.count, located.sigma, located.freedom, np.zeros(len(located.sigma)), task.features
+    )
+    noise = _possible_noise(weights, located.log_value.shape[1])
+    if len(task.tables) <= EXHAUSTIVE:
+        candidates = screen(task.tables, located.log_value, weights.weights, noise, keep=task.keep)
+    else:
+        candidates = _search(task, located.log_value, replace(weights, variance=noise))
+    candidates = task.with_expected(_with_constant(candidates, len(located.sigma)))
+    fits = fit(candidates, task.tables, located.log_value, weights, task.log_prior(candidates), task.growth)
+    found = Solution(*ordered(candidates, fits), located, weights)
+    # Of one parameter, screening finds every two terms.
+    return _with_overheads(task, found) if task.wide and len(task.tables) > 1 else found
+
+
+def _with_overheads(task: Task, solution: Solution) -> Solution:
+    """Let parameters along which the best hypotheses fall grow in a further term: noise may hide it."""
+    index = solution.best()
+    args = (task.tables, task.growth, solution.located.log_value, solution.weighting.weights)
+    best, rss = solution.candidates.take(index), solution.fits.rss[index]
+    more = overheads(best, rss, *args, solution.weighting.variance)
+    if not len(more.row):
+        return solution
+    fits = fit(more, task.tables, args[2], solution.weighting, task.log_prior(more), task.growth)
+    candidates, fits = joined([(more, fits), (solution.candidates, solution.fits)])
+    # Other campaigns may have expected some of them.
+    once = first_occurrences(candidates.row, canonical(candidates.terms)[1])
+    return replace(solution, candidates=candidates.take(once), fits=fits.take(once))
+
+
+def _possible_noise(weights: Weighting, points: int) -> Floats:
+    """Variance with which hypotheses are searched: larger where few repetitions and points determine it.
+
+    The search ranks by squares in units of a known variance. With few degrees of freedom the likelihood has
+    the tails of Student's t: at the edge of what is searched for, the residuals may be this much larger.
+    """
+    freedom = weights.freedom
+    edge = np.expm1(2 * _EDGE / (freedom + max(points - 2, 1)))
+    return weights.variance * np.clip(freedom * edge / (2 * _EDGE), 1.0, _MOST_NOISE)
+
+
+def _with_constant(candidates: Candidates, rows: int) -> Candidates:
+    """Add the constant where it is missing: it is always possible."""
+    missing = np.ones(rows, dtype=bool)
+    missing[candidates.row[terms_used(candidates.terms) == 0]] = False
+    constant = np.zeros((np.count_nonzero(missing), *candidates.terms.shape[1:]), dtype=np.int16)
+    return Candidates(
+        np.concatenate([candidates.row, np.flatnonzero(missing)]),
+        np.concatenate([candidates.terms, constant]),
+    )
+
+
+def _search(task: Task, log_value: Floats, weights: Weighting) -> Candidates:
+    """Search for hypotheses of three and more parameters; harder for call paths that none fits."""
+    count, size = len(task.tables), log_value.shape[1]
+    args = (task.tables, log_value, weights.weights, weights.variance)
+    first, rss = start(*args[:3], _REPRESENTATIVES.get(count, 2), 2)
+    candidates, found = search(*args, (first, rss), keep=task.keep)
+    best = np.full(len(log_value), np.inf)
+    np.minimum.at(best, candidates.row, found)
+    lost = np.flatnonzero(best > EXCESS * weights.variance * max(size - count - 1, 1))
+    if not len(lost):
+        return candidates
+    some = (task.tables, log_value[lost], weights.weights[lost], weights.variance[lost])
+    again, rss = start(*some[:3], _MORE_REPRESENTATIVES.get(count, 2), 4)
+    more, _ = search(*some, (again, rss), keep=task.keep, effort=_THOROUGH)
+    return Candidates.join([candidates, Candidates(lost[more.row], more.terms)])
