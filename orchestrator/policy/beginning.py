@@ -95,12 +95,12 @@ def _tried_again(state: State) -> dict[tuple[RunKind, Point], Run]:
     Other runs there wait for it: they would fail alike, each as often as a run may.
     """
 
-    def failing(runs: Iterable[Run]) -> list[Run]:
+    def failed_only(runs: Iterable[Run]) -> list[Run]:
         own = (run for run in runs if set(state.runs[run].failures) - {FailureClass.INFRASTRUCTURE})
         return sorted((run for run in own if not measured_before(state, run)), key=lambda run: run.repetition)
 
     found: dict[tuple[RunKind, Point], Run] = {}
-    for run in (*failing(attempt.run for attempt in state.in_flight), *failing(state.failed)):
+    for run in (*failed_only(attempt.run for attempt in state.in_flight), *failed_only(state.failed)):
         found.setdefault((run.kind, run.point), run)
     return found
 
