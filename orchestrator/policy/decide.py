@@ -8,8 +8,10 @@ about open runs arrives as a table (`orchestrator.policy.estimates`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.journal.state import InFlight, RunState, State, has_measured, validation_run
-from orchestrator.policy import stop_rules
+from orchestrator.policy import failing, stop_rules
 from orchestrator.policy.actions import (
     Action,
     Assess,
@@ -48,6 +50,7 @@ __all__ = [  # with what is decided, and by which rules
 ]
 
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
+_MAY_PASS = (FailureClass.INFRASTRUCTURE, FailureClass.TIMEOUT)  # of failures: elsewhere, or with more time
 LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
 
 
@@ -108,12 +111,13 @@ def _drop_unbegun(state: State) -> list[Action]:
 
 def _give_up(state: State, policy: Policy, estimates: Estimates) -> list[Action]:
     actions: list[Action] = []
+    fails = failing.regions(state) if state.failed else ()
     for run in state.failed:
         item = state.runs[run]
         if not item.failures:
             continue
         reason = f"{_reason(state, run)} ({count(len(item.failures), 'attempt')})"
-        if not _may_retry(item, policy):
+        if not _may_retry(item, policy) or _is_expected(state, run, fails):
             actions.append(GiveUp(run, reason))
         elif item.failures[-1] is FailureClass.TIMEOUT and not estimates.fits_next(state, run):
             bound = estimates.points[run.point].bound
@@ -126,6 +130,15 @@ def _may_retry(item: RunState, policy: Policy) -> bool:
     last = item.failures[-1]
     number = item.refused if last is FailureClass.INFRASTRUCTURE else item.failures.count(last)
     return number <= policy.retries.get(last, 0)
+
+
+def _is_expected(state: State, run: Run, fails: Sequence[failing.Region]) -> bool:
+    """Whether a run failed as others around it did, so that another attempt would fail alike.
+
+    Further runs at a point that was given up are skipped instead.
+    """
+    passes = state.runs[run].failures[-1] in _MAY_PASS or run.point in state.infeasible
+    return not passes and bool(failing.why_not(run.point, fails))
 
 
 def _reason(state: State, run: Run) -> str:

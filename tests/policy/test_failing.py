@@ -14,7 +14,7 @@ from orchestrator.journal import events
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import failing
-from orchestrator.policy.decide import BeginStop, Policy, Skip, Submit, next_actions
+from orchestrator.policy.decide import BeginStop, GiveUp, Policy, Skip, Submit, next_actions
 from orchestrator.policy.failing import Region, regions
 from orchestrator.policy.stop_rules import for_want_of_runs
 from orchestrator.strategies.drawing import Listed
@@ -275,6 +275,29 @@ def test_a_validation_is_tried_wherever_it_is() -> None:
         state = apply(state, event, 0.0)
     said = next_actions(state, POLICY, 100.0, estimates())
     assert [item.attempt.run for item in said if isinstance(item, Submit)] == [run]
+
+
+@pytest.mark.parametrize(
+    ("point", "failure", "again"),
+    [
+        (Point.of(n=500, p=8), FailureClass.APPLICATION, False),
+        (Point.of(n=500, p=8), FailureClass.INFRASTRUCTURE, True),
+        (Point.of(n=100, p=8), FailureClass.APPLICATION, True),
+    ],
+)
+def test_what_fails_as_others_around_it_did_has_no_further_attempt(
+    point: Point, failure: FailureClass, again: bool
+) -> None:
+    attempt = Attempt(Run(point), 1)
+    state = after(large(SIZES), small(SIZES), [point])
+    flight = events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=9.0, reserved=9.0)
+    failed = events.AttemptFinished(
+        attempt=attempt, elapsed=1.0, cost=1.0, samples={}, failure=failure, reason="why"
+    )
+    for event in (flight, failed):
+        state = apply(state, event, 50.0)
+    (action,) = next_actions(state, POLICY, 100.0, estimates())
+    assert isinstance(action, Submit if again else GiveUp)
 
 
 def test_failures_where_the_program_does_not_run_stop_no_campaign() -> None:
