@@ -138,7 +138,7 @@ def _is_expected(state: State, run: Run, fails: Sequence[failing.Region]) -> boo
     Further runs at a point that was given up are skipped instead.
     """
     passes = state.runs[run].failures[-1] in _MAY_PASS or run.point in state.infeasible
-    return not passes and bool(failing.why_not(run.point, fails))
+    return not passes and any(region.explains(run.point) for region in fails)
 
 
 def _reason(state: State, run: Run) -> str:

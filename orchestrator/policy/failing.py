@@ -50,8 +50,9 @@ class Region:
 
     Attributes
     ----------
-    rules
-        All must hold of a point; each is a list of corners, of which one must hold.
+    rules, bounds
+        All must hold of a point; each is a list of corners, of which one must hold. The rules separate
+        failures from measured points; the bounds say how far failures were seen in other parameters.
     failed, measured
         How many points were given up, all of them inside, and how many were measured, all of them outside.
     cause
@@ -59,28 +60,35 @@ class Region:
     """
 
     rules: tuple[tuple[Corner, ...], ...]
+    bounds: tuple[tuple[Corner, ...], ...]
     failed: int
     measured: int
     cause: str
 
     def __contains__(self, point: object) -> bool:
-        return isinstance(point, Point) and all(
-            any(all(_holds(point, *condition) for condition in corner) for corner in rule)
-            for rule in self.rules
-        )
+        return isinstance(point, Point) and self.explains(point) and _follows(point, self.bounds)
 
     def __str__(self) -> str:
         tried = f"all {count(self.failed, 'point')} tried there were given up"
         return f"{self.where} ({tried}, none of {self.measured} measured ones is there; {self.cause})"
 
+    def explains(self, point: Point) -> bool:
+        """Whether a failure at a point is no surprise: by the rules, however far the failures reach."""
+        return _follows(point, self.rules)
+
     @property
     def where(self) -> str:
         """The region in words: ``n >= 300 and p <= 2``."""
-        if len(self.rules) == 1:
-            return _in_words(self.rules[0])
-        alone = dict.fromkeys(condition for rule in self.rules if len(rule) == 1 for condition in rule[0])
-        texts = [f"({_in_words(rule)})" for rule in self.rules if len(rule) > 1]
+        rules = (*self.rules, *self.bounds)
+        if len(rules) == 1:
+            return _in_words(rules[0])
+        alone = dict.fromkeys(condition for rule in rules if len(rule) == 1 for condition in rule[0])
+        texts = [f"({_in_words(rule)})" for rule in rules if len(rule) > 1]
         return " and ".join([*texts, *([_all_of(alone)] if alone else [])])
+
+
+def _follows(point: Point, rules: Iterable[Sequence[Corner]]) -> bool:
+    return all(any(all(_holds(point, *part) for part in corner) for corner in rule) for rule in rules)
 
 
 def _in_words(rule: Sequence[Corner]) -> str:
@@ -206,7 +214,8 @@ def _region(
     others = [name for name in _shared(points) if name not in separating]
     cause, _ = most_frequent(list(failed.values()))
     return Region(
-        rules=(*rules, *(bound for name in others for bound in _bounds(name, known, points))),
+        rules=tuple(rules),
+        bounds=tuple(bound for name in others for bound in _bounds(name, known, points)),
         failed=len(failed),
         measured=len(measured),
         cause=cause,

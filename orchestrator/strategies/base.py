@@ -37,7 +37,7 @@ class View:
     Attributes
     ----------
     space
-        The search space (never contains an evaluation point).
+        The search space, without points where the program fails (never contains an evaluation point).
     evaluation_point
         P₊, where the models must hold.
     measurements, models

@@ -150,6 +150,13 @@ def test_what_was_tried_with_one_rank_only_says_nothing_of_more() -> None:
     assert only(regions(everywhere)).where == "n >= 400"
 
 
+def test_beyond_what_was_tried_a_failure_is_no_surprise() -> None:
+    line = [Point.of(n=n, p=1) for n in (100, 200, 300, 400, 500)]
+    ranks = [Point.of(n=n, p=p) for n, p in product((100, 200), (2, 4, 8, 16))]
+    region = only(regions(after(line[3:], [*line[:3], *ranks])))
+    assert region.explains(Point.of(n=400, p=2)) and not region.explains(Point.of(n=300, p=1))
+
+
 def test_what_was_tried_in_one_category_says_nothing_of_others() -> None:
     line = [Point.of(n=n, solver="cg") for n in (100, 200, 300, 400, 500)]
     others = [Point.of(n=n, solver=solver) for n, solver in product((100, 200), ("amg", "ilu", "jacobi"))]
