@@ -23,7 +23,7 @@ from orchestrator.journal.file import Entry, Journal, waited
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import InFlight, RunStatus, State
 from orchestrator.models.base import Model
-from orchestrator.policy import decide, stop_rules
+from orchestrator.policy import decide, failing, stop_rules
 from orchestrator.policy.decide import Action
 from orchestrator.policy.machine import findings
 from orchestrator.policy.progress import Quality, enough
@@ -312,6 +312,7 @@ class Controller:
         rng = np.random.default_rng([self._runtime.campaign.seed, number])
         models = self.models()
         choices = self._runtime.propose(self.state, models, rng)
+        choices = failing.with_one_probe(choices, failing.regions(self.state))
         choices = self._runtime.assembly.paired(choices, self.state, rng)
         effort = self._runtime.count_effort(self.state, models, choices)
         references = self._runtime.references(self.state, choices)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations, product
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from orchestrator.journal.setbacks import most_frequent
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.strategies.base import Space
+from orchestrator.strategies.base import Choice, Space
 from orchestrator.strategies.drawing import Listed
 from orchestrator.types import Parameter, Point, Value, format_value
 from orchestrator.units import count, listed
@@ -133,6 +133,17 @@ def warnings(state: State, target: Point | None = None) -> list[str]:
 def why_not(point: Point, known: Collection[Region]) -> str:
     """Return why a run at a point would probably fail; empty where nothing says so."""
     return next((f"{LEFT_OUT}{region}" for region in known if point in region), "")
+
+
+def with_one_probe(choices: Sequence[Choice], known: Collection[Region]) -> Sequence[Choice]:
+    """Return choices with at most one run where a failure would be no surprise: the first shows whether."""
+    probes = [choice for choice in choices if any(region.explains(choice.point) for region in known)]
+    if not probes:
+        return choices
+    first = probes[0]
+    return [
+        replace(item, repetitions=1) if item is first else item for item in choices if item not in probes[1:]
+    ]
 
 
 def without(space: Space, known: Sequence[Region]) -> Space:
