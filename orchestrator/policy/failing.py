@@ -88,7 +88,17 @@ class Region:
 
 
 def _follows(point: Point, rules: Iterable[Sequence[Corner]]) -> bool:
-    return all(any(all(_holds(point, *part) for part in corner) for corner in rule) for rule in rules)
+    values = point.as_dict()
+    for rule in rules:  # plain loops: a search space may have millions of points
+        for corner in rule:
+            for name, how, limit in corner:
+                if not _holds(values.get(name), how, limit):
+                    break
+            else:
+                break  # one corner is enough
+        else:
+            return False
+    return True
 
 
 def _in_words(rule: Sequence[Corner]) -> str:
@@ -294,9 +304,8 @@ def _corners(failed: Sequence[Point], rule: Sequence[Relation]) -> tuple[Corner,
     return tuple(sorted(corners, key=lambda corner: [(isinstance(v, str), v) for _, _, v in corner]))
 
 
-def _holds(point: Point, name: str, how: str, value: Value) -> bool:
-    here = point.as_dict().get(name)
-    if how == "=" or isinstance(here, str) or isinstance(value, str) or here is None:
+def _holds(here: Value | None, how: str, value: Value) -> bool:
+    if how == "=" or here is None or isinstance(here, str) or isinstance(value, str):
         return here == value
     return here >= value if how == ">=" else here <= value
 
