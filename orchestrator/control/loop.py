@@ -312,7 +312,7 @@ class Controller:
         rng = np.random.default_rng([self._runtime.campaign.seed, number])
         models = self.models()
         choices = self._runtime.propose(self.state, models, rng)
-        choices = failing.with_one_probe(choices, failing.regions(self.state))
+        choices = failing.to_be_tried(choices, self.state)
         choices = self._runtime.assembly.paired(choices, self.state, rng)
         effort = self._runtime.count_effort(self.state, models, choices)
         references = self._runtime.references(self.state, choices)

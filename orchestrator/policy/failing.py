@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from orchestrator.journal.setbacks import most_frequent
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.strategies.base import Choice, Space
+from orchestrator.strategies.base import Choice, Nothing, Space
 from orchestrator.strategies.drawing import Listed
 from orchestrator.types import Parameter, Point, Value, format_value
 from orchestrator.units import count, listed
@@ -145,15 +145,21 @@ def why_not(point: Point, known: Collection[Region]) -> str:
     return next((f"{LEFT_OUT}{region}" for region in known if point in region), "")
 
 
-def with_one_probe(choices: Sequence[Choice], known: Collection[Region]) -> Sequence[Choice]:
-    """Return choices with at most one run where a failure would be no surprise: the first shows whether."""
-    probes = [choice for choice in choices if any(region.explains(choice.point) for region in known)]
-    if not probes:
+def to_be_tried(choices: Sequence[Choice], state: State) -> Sequence[Choice]:
+    """Return the choices that a round may try.
+
+    None is at a point that was given up or is expected to fail: a strategy that insists on such points would
+    choose them for ever. At most one run is where a failure would be no surprise: it shows whether.
+    """
+    if not choices:
         return choices
-    first = probes[0]
-    return [
-        replace(item, repetitions=1) if item is first else item for item in choices if item not in probes[1:]
-    ]
+    known = regions(state)
+    possible = [c for c in choices if c.point not in state.infeasible and not why_not(c.point, known)]
+    if not possible:
+        return Nothing("exhausted", "the strategy chooses only points at which the program fails")
+    probes = [choice for choice in possible if any(region.explains(choice.point) for region in known)]
+    tried = [choice for choice in possible if choice not in probes[1:]]
+    return [replace(choice, repetitions=1) if choice in probes else choice for choice in tried]
 
 
 def without(space: Space, known: Sequence[Region]) -> Space:

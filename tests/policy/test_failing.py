@@ -17,7 +17,7 @@ from orchestrator.policy import failing
 from orchestrator.policy.decide import BeginStop, GiveUp, Policy, Skip, Submit, next_actions
 from orchestrator.policy.failing import Region, regions
 from orchestrator.policy.stop_rules import for_want_of_runs
-from orchestrator.strategies.base import Choice
+from orchestrator.strategies.base import Choice, Nothing
 from orchestrator.strategies.drawing import Listed
 from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run, Value
 from tests.policy.known import estimates
@@ -161,16 +161,26 @@ def test_beyond_what_was_tried_a_failure_is_no_surprise() -> None:
 def test_one_run_of_a_round_shows_whether_the_region_goes_on() -> None:
     line = [Point.of(n=n, p=1) for n in (100, 200, 300, 400, 500)]
     ranks = [Point.of(n=n, p=p) for n, p in product((100, 200), (2, 4, 8, 16))]
-    known = regions(after(line[3:], [*line[:3], *ranks]))
-    choices = [Choice(Point.of(n=n, p=p), 2, "") for n, p in product((100, 500), (2, 4, 8))]
-    kept = failing.with_one_probe(choices, known)
+    state = after(line[3:], [*line[:3], *ranks])
+    choices = [Choice(Point.of(n=n, p=p), 2, "") for n, p in product((100, 500), (1, 2, 4, 8))]
+    kept = failing.to_be_tried(choices, state)
     assert [(choice.point["n"], choice.point["p"], choice.repetitions) for choice in kept] == [
+        (100, 1, 2),
         (100, 2, 2),
         (100, 4, 2),
         (100, 8, 2),
         (500, 2, 1),
     ]
-    assert failing.with_one_probe(choices, ()) is choices
+    assert failing.to_be_tried(choices, State()) == choices
+
+
+def test_a_strategy_that_insists_on_points_that_fail_is_exhausted() -> None:
+    """Else each of its rounds is skipped, for ever."""
+    state = after(large(SIZES), small(SIZES))
+    nothing = failing.to_be_tried([Choice(SIZES[-1], 1, ""), Choice(Point.of(n=900, p=1), 1, "")], state)
+    assert isinstance(nothing, Nothing) and nothing.rule == "exhausted"
+    empty = Nothing("converged", "")
+    assert failing.to_be_tried(empty, state) is empty
 
 
 def test_what_was_tried_in_one_category_says_nothing_of_others() -> None:
