@@ -50,7 +50,8 @@ __all__ = [  # with what is decided, and by which rules
 ]
 
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
-_MAY_PASS = (FailureClass.INFRASTRUCTURE, FailureClass.TIMEOUT)  # of failures: elsewhere, or with more time
+# Failures after which another attempt may succeed: elsewhere, with more time or memory.
+_MAY_PASS = (FailureClass.INFRASTRUCTURE, FailureClass.TIMEOUT, FailureClass.MEMORY)
 LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
 
 

@@ -27,7 +27,7 @@ POLICY = Policy(
     patience=2,
     failures=3,
     max_pending=100,
-    retries={FailureClass.APPLICATION: 1},
+    retries={FailureClass.APPLICATION: 1, FailureClass.MEMORY: 2},
     failure_rate=0.75,
 )
 SIZES = tuple(Point.of(n=n, p=p) for n, p in product((100, 200, 300, 400), (1, 2, 4)))
@@ -315,6 +315,7 @@ def test_a_validation_is_tried_wherever_it_is() -> None:
     [
         (Point.of(n=500, p=8), FailureClass.APPLICATION, False),
         (Point.of(n=500, p=8), FailureClass.INFRASTRUCTURE, True),
+        (Point.of(n=500, p=8), FailureClass.MEMORY, True),  # the next attempt asks for more
         (Point.of(n=100, p=8), FailureClass.APPLICATION, True),
     ],
 )
