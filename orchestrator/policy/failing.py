@@ -231,10 +231,11 @@ def _region(
     """
     points, known = [*failed, *measured], list(failed)
     tried = _rules(points, size, values)
-    if len(failed) < 2 or len(tried) > _MOST_RULES:
+    if len(failed) < 2 or not measured or len(tried) > _MOST_RULES:
         return None
     apart = [rule for rule in tried if not _beyond(measured, known, rule).any()]
-    if not apart or _chance(points[: len(failed) + _MOST_MEASURED], tried, len(failed)) > _CHANCE:
+    some = measured[:: -(-len(measured) // _MOST_MEASURED)]  # of all over the space: they are sorted
+    if not apart or _chance([*known, *some], tried, len(failed)) > _CHANCE:
         return None
     rules = sorted((_corners(known, rule) for rule in apart), key=len)
     separating = {name for rule in apart for name, _ in rule}
