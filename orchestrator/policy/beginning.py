@@ -23,11 +23,14 @@ def candidates(state: State) -> Iterator[Run]:
     yield from state.waiting
 
 
-def begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -> list[Action]:
+def begin(
+    state: State, policy: Policy, estimates: Estimates, fails: Sequence[failing.Region], may_wait: bool
+) -> list[Action]:
     """Fill free places, in order; a run that does not fit the budget waits where it may.
 
     It may wait while other attempts are in flight, or while charges are estimates. Whether the run fits later
-    depends on the real charges, never on the order in which attempts finish.
+    depends on the real charges, never on the order in which attempts finish. Where the program ``fails``,
+    runs that were not begun are skipped.
     """
     chosen: dict[Run, Action] = {}
     plan = JobPlan(
@@ -41,7 +44,6 @@ def begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) ->
     kept = kept_for_validation(state, policy, estimates)
     budget, reserved = policy.budget - kept, state.reserved
     tried_again = _tried_again(state)
-    fails = failing.regions(state) if plan.waiting else ()
     for run in plan.waiting:
         if (why := _never_begun(state, estimates, run, fails)) is not None:
             chosen[run] = Skip(run, why)

@@ -50,9 +50,9 @@ __all__ = [  # with what is decided, and by which rules
 ]
 
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
+LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
 # Failures after which another attempt may succeed: elsewhere, with more time or memory.
 _MAY_PASS = (FailureClass.INFRASTRUCTURE, FailureClass.TIMEOUT, FailureClass.MEMORY)
-LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
 
 
 def next_actions(state: State, policy: Policy, now: float, estimates: Estimates) -> list[Action]:
@@ -79,13 +79,14 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
         dropped = _drop_unbegun(state)
         if dropped:
             return dropped
-    given_up = _give_up(state, policy, estimates)
+    fails = failing.regions(state) if state.failed or state.waiting else ()
+    given_up = _give_up(state, policy, estimates, fails)
     if given_up:
         return given_up
     # A clock that was set back must not make the wait longer than that much twice.
     silent = any(abs(now - outage.since) < LONGEST_OUTAGE for outage in state.outages.values())
     confirming = bool(state.unconfirmed) and (silent or abs(now - state.time) < CONFIRMATION)
-    work = begin(state, policy, estimates, may_wait=bool(state.in_flight) or confirming)
+    work = begin(state, policy, estimates, fails, may_wait=bool(state.in_flight) or confirming)
     if any(isinstance(action, Submit) for action in work):
         if (pause := stop_rules.pause(state, policy)) is not None:
             return [pause]
@@ -110,9 +111,10 @@ def _drop_unbegun(state: State) -> list[Action]:
     return [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in candidates(state)]
 
 
-def _give_up(state: State, policy: Policy, estimates: Estimates) -> list[Action]:
+def _give_up(
+    state: State, policy: Policy, estimates: Estimates, fails: Sequence[failing.Region]
+) -> list[Action]:
     actions: list[Action] = []
-    fails = failing.regions(state) if state.failed else ()
     for run in state.failed:
         item = state.runs[run]
         if not item.failures:
