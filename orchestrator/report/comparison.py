@@ -25,7 +25,7 @@ from orchestrator.models.effort import EFFORT
 from orchestrator.models.intervals import LEVEL
 from orchestrator.models.symbolic import Term, compare, exponent_deviation, growth, terms_of
 from orchestrator.models.uncertainty import RELEVANT_SHARE
-from orchestrator.report.models_document import number
+from orchestrator.report.models_document import number, short_form
 from orchestrator.types import Measurement, Measurements, Point
 from orchestrator.units import count
 
@@ -189,6 +189,7 @@ def _row(
         else {"a": row.ratio.pairs.noise[0], "b": row.ratio.pairs.noise[1]},
         "predictions": predictions,
         "expression": {"a": _expression(row.first), "b": _expression(row.second)},
+        "short": {side: _short(model, there) for side, model in (("a", row.first), ("b", row.second))},
         "growth": _growth(row, there),
         "work": None if work is None or not there else _work(work, there[0].point),
         "theory": None if theory is None else _theory(row, theory),
@@ -235,6 +236,10 @@ def _value(model: Model | None, point: Point) -> dict[str, float | None] | None:
 
 def _expression(model: Model | None) -> str | None:
     return None if model is None else model.document()["normal_form"]
+
+
+def _short(model: Model | None, there: Sequence[At]) -> str | None:
+    return None if model is None else short_form(model, there[0].point if there else None)
 
 
 def _growth(row: Compared, there: Sequence[At]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from orchestrator.report.callpath_names import named
 from orchestrator.report.comparison_facts import EXECUTOR, INSTANTS
-from orchestrator.report.models_document import label
+from orchestrator.report.models_document import SHORTENED, label
 from orchestrator.report.wording import last_event
 from orchestrator.types import Point
 from orchestrator.units import count
@@ -82,9 +82,11 @@ def growth_table(rows: Sequence[Mapping[str, Any]], names: Names) -> Table | Non
     """Return how both grow where their models are formulas; None where none are."""
     table = _table("expressions", ("call path", "metric", names["a"], names["b"], "growth"))
     for row in named(rows):
-        a, b = row["expression"]["a"], row["expression"]["b"]
+        a, b = (row["short"][side] or row["expression"][side] for side in ("a", "b"))
         if a is None or b is None:
             continue
+        if any(row["short"].values()):
+            table.caption = SHORTENED
         table.add_row(*map(Text, (label(row), row["metric"], a, b, "; ".join(_growths(row, names)))))
     return table if table.row_count else None
 
@@ -183,7 +185,7 @@ def _interval(known: Mapping[str, Any]) -> str:
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    table = Table(title=title, title_justify="left", caption_justify="left", show_edge=False, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     return table

@@ -31,6 +31,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "metric": "time",
         "category": {},
         "expression": {"a": "p", "b": "p**(2/3) * log2(p)"},
+        "short": {"a": None, "b": None},
         "growth": [{**growth, **changes}],
     }
 
@@ -50,6 +51,14 @@ def test_a_change_of_growth_is_that_of_the_measurements() -> None:
         "p: B grows faster, B / A grows by ^0.1 [0.08, 0.12], unlike the forms "
         "(probability that growth changed: 97.0 %)"
     ]
+
+
+def test_a_long_sum_is_shown_by_its_largest_terms() -> None:
+    short = "sum of 6 parts: 3 * p + ..."
+    table = growth_table([{**row(), "short": {"a": None, "b": short}}], NAMES)
+    assert table is not None
+    assert [str(cell) for column in table.columns[2:4] for cell in column.cells] == ["p", short]
+    assert "'expression' in JSON" in str(table.caption)
 
 
 def test_instants_of_rehearsals_are_times_since_their_start() -> None:
