@@ -18,6 +18,9 @@ from orchestrator.models.threads import one_thread
 
 # Below so many samples none can be spared for stopping early: a penalty on weights takes its place.
 _FEW, _PENALTY = 3000, 1.0
+# Steps of that fit: one per sample, but no fewer and no more than these. Of 128 samples of five programs 100
+# steps predict as well as 300, of 512 samples up to 18 % worse.
+_LEAST_STEPS, _MOST_STEPS = 100, 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def _network(n: int, layers: int, width: int, activation: str, rng: np.random.Ge
             activation=activation,
             solver="lbfgs",
             alpha=_PENALTY,
-            max_iter=300,
+            max_iter=int(np.clip(n, _LEAST_STEPS, _MOST_STEPS)),
             random_state=seed(rng),
         )
     return MLPRegressor(
