@@ -22,8 +22,12 @@ from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import on_trend
 
-# From so many samples on, more and larger trees.
+# From so many samples on, larger trees.
 _MANY = 8000
+# How many boosted trees, from so many samples on. Of 100 and 200 samples of five programs 130 have 1.5 %
+# smaller errors than 400, of 512 samples 200 have equal ones (and 100 of depth 6 as 300), of 1024 3 % larger.
+_BOOSTED = ((_MANY, 1000), (600, 400), (300, 200), (0, 130))
+_DEEP_BOOSTED = ((600, 300), (0, 100))
 # Polynomials of a high degree are candidates where they have no more products.
 _FEW_PRODUCTS = 300
 # Where slopes beyond the measured range are estimated, and whether they depend on other parameters.
@@ -46,7 +50,8 @@ def quick(samples: Samples) -> tuple[Learner, ...]:
     plain = [ridge(2), lasso(3)]
     if affordable_degree(samples.axes, 4, _FEW_PRODUCTS) == 4:
         plain += [least_squares(3), ridge(4)]
-    trees, leaves = (1000, 31) if many else (400, 15)
+    trees, leaves = _for(len(samples), _BOOSTED), 31 if many else 15
+    deep = _for(len(samples), _DEEP_BOOSTED)
     rest = [
         nearest(3),
         nearest(6, products=True),
@@ -56,7 +61,7 @@ def quick(samples: Samples) -> tuple[Learner, ...]:
         histogram_boosting(trees=trees, leaves=leaves, products=True),
         histogram_boosting(trees=2 * trees, leaves=leaves, share=0.3, products=True),
         histogram_boosting(trees=trees, leaves=31, absolute=True, products=True),
-        *([] if many else [gradient_boosting(trees=300, depth=6, products=True)]),
+        *([] if many else [gradient_boosting(trees=deep, depth=6, products=True)]),
         support_vectors(by_relevance=True, products=True),
         gaussian_process(by_relevance=False, own_lengths=len(samples.axes) <= 12),
         gaussian_process(products=True),
@@ -69,6 +74,11 @@ def quick(samples: Samples) -> tuple[Learner, ...]:
             histogram_boosting(trees=trees, absolute=True, products=True, values=True, alignment=True),
         ]
     return (*plain, *map(on_trend, rest))
+
+
+def _for(n: int, steps: tuple[tuple[int, int], ...]) -> int:
+    """Return what belongs to the first number of samples that n reaches."""
+    return next(trees for least, trees in steps if n >= least)
 
 
 def _networks(samples: Samples) -> tuple[Learner, ...]:
