@@ -26,17 +26,30 @@ _VALUE = re.compile(
     rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=(?:ms|us|s)\b))({PRINTED_SECONDS}|ms|us)\b"
     rf"|(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
 )
-_TIMED = re.compile(r"\b(time|elapsed|seconds|duration|wall|walltime|wtime|runtime)\b", re.IGNORECASE)
-_HEADER = re.compile(r"\b(times?|timings?|timers?|seconds)\b", re.IGNORECASE)
+_A, _Z = r"(?<![^\W_])", r"(?![^\W_])"  # of a word: names such as solve_time have several
+_TIMED = re.compile(rf"{_A}(time|elapsed|seconds|duration|wall|walltime|wtime|runtime){_Z}", re.IGNORECASE)
+_HEADER = re.compile(rf"{_A}(times?|timings?|timers?|seconds){_Z}", re.IGNORECASE)
 _FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
-_UNIT_IN_LABEL = re.compile(r"[(\[]\s*([a-zµ]+)\s*[)\]]")
-# What has a unit of time, or speaks of one, and is none: rates (I/O is none), dates, sizes of steps.
+_WORDS = re.compile(r"\s+(?![(\[])")  # a unit in parentheses belongs to the word before it
+_UNIT_IN_LABEL = re.compile(
+    r"[(\[]\s*(?:in\s+)?([a-zµ]+)\s*[)\]]|(?:\bin |_)(ms|us|µs|ns|[mµn]?sec|[a-z]*seconds)(?=\W*$)"
+)
+# What has a unit of time, or speaks of one, and is none: rates (I/O is none), dates, sizes of steps,
+# products, and what is simulated in femtoseconds.
 _OTHER = re.compile(
-    r"per |(?<!\bi)/|/(?!o\b)|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b",
+    rf"{_A}per{_Z}|(?<!\bi)/|/(?!o\b)|{_A}(?:bit|data|frame)?rates?{_Z}|flop|%|{_A}date{_Z}"
+    rf"|stamp|time[ _]?step|\w \* |{_A}[fp]s{_Z}"
+    r"|\b(mon|tue|wed|thu|fri|sat|sun)\b",
     re.IGNORECASE,
 )
+_DEVIATION = re.compile(rf"{_A}(?:std|stdev|stddev|deviation|variance){_Z}", re.IGNORECASE)
+_MEAN = re.compile(rf"{_A}(?:avg|ave|average|mean){_Z}", re.IGNORECASE)
+_PREFERRED = (re.compile(rf"{_A}total{_Z}", re.IGNORECASE), _MEAN)  # of several columns
+# Between a number and the one that it belongs to the label of: `Time for step 63 is 0.5`.
+_OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
+_SIMULATED_UNITS = ("fs", "ps")
 _SIMULATED = re.compile(r"\b(?:dt|cycle|cycles|step|steps)\s*=", re.IGNORECASE)  # so is what is beside it
 _END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
 _WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
@@ -101,23 +114,24 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     """
     found: dict[str, list[Candidate]] = {}
     totals: dict[str, list[Candidate]] = {}
-    tables: set[str] = set()
-    column = None
+    tables: dict[str, int] = {}
+    table = None
     for line in text.splitlines():
         candidates = list(_of(line))
-        if not candidates and column is not None and (row := column.of(line)) is not None:
-            candidates = [row]
-            tables.add(row.pattern)
+        if not candidates and table is not None and (row := table.of(line)) is not None:
+            candidates = [row[0]]
+            tables[row[0].pattern] = row[1]
         for candidate in candidates:
             of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else found
             of_all.setdefault(candidate.pattern, []).append(candidate)
-        column = _column(line, column, bool(candidates))
+        table = _table(line, table, bool(candidates))
     found |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     merged = []
     for pattern, items in found.items():
-        item = _merged(items, elapsed)
-        aggregate = _of_table(item, len(items), text) if pattern in tables else item.aggregate
-        merged += [replace(item, aggregate=aggregate)] if aggregate else []
+        item: Candidate | None = _merged(items, elapsed)
+        if item is not None and pattern in tables:
+            item = _told_apart(item, len(items), tables[pattern], text)
+        merged += [] if item is None else [item]
     possible = [item for item in merged if item.value <= elapsed]
     if any(map(_names_the_whole, possible)):
         merged = possible  # what is longer than the whole run is a time of what is simulated
@@ -130,12 +144,11 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
 
 @dataclass(frozen=True)
 class _Column:
-    """The times of a table: which column of how many, their unit, and whether a row was seen."""
+    """The times of a table: which column of how many, and their unit."""
 
     index: int
     number: int
     unit: float
-    begun: bool = False
 
     def of(self, line: str) -> Candidate | None:
         """Return the time in a row: a label, and as many numbers as the header has columns."""
@@ -150,21 +163,59 @@ class _Column:
         return _candidate(line, numbers[self.index], self.unit)
 
 
-def _column(line: str, above: _Column | None, is_time: bool) -> _Column | None:
-    """Return the column of times that a line begins, or goes on with; None where there is none."""
+@dataclass(frozen=True)
+class _Table:
+    """What the header of a table may mean, likeliest first, and whether a row was seen."""
+
+    columns: tuple[_Column, ...]
+    begun: bool = False
+
+    def of(self, line: str) -> tuple[Candidate, int] | None:
+        """Return the time in a row, and how many numbers are behind it."""
+        rows = ((column.of(line), column.number - column.index - 1) for column in self.columns)
+        return next(((found, behind) for found, behind in rows if found is not None), None)
+
+
+def _table(line: str, above: _Table | None, is_time: bool) -> _Table | None:
+    """Return the table that a line begins, or goes on with; None where there is none."""
     if is_time:
         return above and replace(above, begun=True)
-    if not re.search(r"\w", line):
+    if not re.search(r"[^\W_]", line):
         return above if above is None or not above.begun or line.strip() else None
-    if _VALUE.search(line) or not _HEADER.search(line) or _OTHER.search(line):
+    if _VALUE.search(line):
         return None
-    fields = [field for field in _FIELDS.split(line.strip()) if re.search(r"\w", field)]
-    units = [found for field in fields if (found := _unit(None, field))]
-    if len(fields) == 1:
+    splits = (_fields(_FIELDS, line), _fields(_WORDS, line))
+    if len(splits[0]) == 1:
         is_header = line.rstrip().endswith(":") or _UNIT_IN_LABEL.search(line)
-        return _Column(0, 1, units[0] if units else 1.0) if is_header else None
-    index = next((k for k, field in enumerate(fields[1:]) if _HEADER.search(field)), None)
-    return None if index is None else _Column(index, len(fields) - 1, _unit(None, fields[index + 1]) or 1.0)
+        if not is_header or not _HEADER.search(line) or _is_no_time(line):
+            return None
+        return _Table((_Column(0, 1, _unit(None, line) or 1.0),))
+    columns = tuple(column for fields in splits if (column := _column(fields)) is not None)
+    return _Table(columns) if columns else None
+
+
+def _is_no_time(label: str) -> bool:
+    """Tell whether a label is that of something else; of `ave, stddev, min, max` the first is a time."""
+    return bool(_OTHER.search(label) or (_DEVIATION.search(label) and not _MEAN.search(label)))
+
+
+def _fields(parting: re.Pattern[str], line: str) -> list[str]:
+    return [field for field in parting.split(line.strip()) if re.search(r"\w", field)]
+
+
+def _column(fields: Sequence[str]) -> _Column | None:
+    """Return the column of times below a header: the total where there are several, or the mean."""
+    units = [None if _is_no_time(field) else _unit(None, field) for field in fields[1:]]
+    units = [
+        1.0 if unit is None and _HEADER.search(field) and not _is_no_time(field) else unit
+        for unit, field in zip(units, fields[1:], strict=True)
+    ]
+    timed = [index for index, unit in enumerate(units) if unit is not None]
+    if not timed:
+        return None
+    preferred = (k for words in _PREFERRED for k in timed if words.search(fields[k + 1]))
+    index = next(preferred, timed[0])
+    return _Column(index, len(fields) - 1, units[index] or 1.0)
 
 
 def _of(line: str) -> Iterator[Candidate]:
@@ -174,15 +225,26 @@ def _of(line: str) -> Iterator[Candidate]:
     end = 0
     matches = list(_VALUE.finditer(line))
     for match, following in zip_longest(matches, matches[1:]):
-        label, end = line[end : match.start()], _end(match)
+        if following and _is_of_label(line, match, following):
+            continue
+        begin, label, end = end, line[end : match.start()], _end(match)
         unit = _unit(_unit_behind(match), label)
-        if unit is None or not re.search(r"[A-Za-z]", label) or _OTHER.search(label):
+        if unit is None or not re.search(r"[A-Za-z]", label) or _is_no_time(label):
             continue
         if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
             wall = _candidate(line, following, _UNITS.get(_unit_behind(following), unit))
             yield replace(wall, callpath=_words(line[: match.start()]))
             return
-        yield _candidate(line, match, unit)
+        yield _candidate(line, match, unit, begin)
+
+
+def _is_of_label(line: str, match: re.Match[str], following: re.Match[str]) -> bool:
+    """Tell whether a whole number belongs to the label of the one behind it: ``Time of step 63 is 0.5``."""
+    if _unit_behind(match) in _UNITS or not re.fullmatch(r"\d+", match[_group(match)]):
+        return False
+    if re.search(r"[:=]\s*$", line[: match.start()]):
+        return False
+    return bool(_OF_LABEL.fullmatch(line, match.end(_group(match)), following.start()))
 
 
 def _end(match: re.Match[str]) -> int:
@@ -199,17 +261,16 @@ def _unit_behind(match: re.Match[str]) -> str:
     return (match[3] or match[5] or "").strip()
 
 
-def _candidate(line: str, match: re.Match[str], unit: float) -> Candidate:
-    """Return the time that was found in a line."""
+def _candidate(line: str, match: re.Match[str], unit: float, begin: int = 0) -> Candidate:
+    """Return the time that was found in a line, whose own label begins somewhere in it."""
     label = line[: match.start()]
     number = match[_group(match)]
     group = ".+?" if " " in number else r"\S+?"
     seconds = printed_duration(number)
     if seconds is None:
         seconds = float(re.sub("[dD]", "e", number.replace(",", "")))
-    before = [_end(other) for other in _VALUE.finditer(label)]
     return Candidate(
-        callpath=(_words(label[before[-1] :]) if before else "") or _words(label),
+        callpath=_words(label[begin:]) or _words(label),
         pattern=f"^{_pattern(label)}({group})" + (re.escape(match[3]) if match[3] else _END),
         scale=unit,
         thousands="," if "," in number else None,
@@ -222,7 +283,10 @@ def _unit(after: str | None, label: str) -> float | None:
     """Return the seconds of a unit after the number or in the label; 1 where only words speak of a time."""
     if after and after in _UNITS:
         return _UNITS[after]
-    named = [_UNITS[word] for word in _UNIT_IN_LABEL.findall(label) if word in _UNITS]
+    if after in _SIMULATED_UNITS:
+        return None
+    words = (found[1] or found[2] for found in _UNIT_IN_LABEL.finditer(label))
+    named = [_UNITS[word] for word in words if word in _UNITS]
     if named:
         return named[-1]
     return 1.0 if _TIMED.search(label) else None
@@ -246,6 +310,7 @@ def _words(label: str) -> str:
     words = re.sub(
         r"\b(time|elapsed|in|of|took|is|was|wall|clock|seconds)\b", " ", words, flags=re.IGNORECASE
     )
+    words = re.sub(r"^\W*(to|for)\b", " ", words)
     return " ".join(words.replace("->", " ").split())[:60]
 
 
@@ -269,15 +334,18 @@ def _is_so_far(values: Sequence[float], elapsed: float) -> bool:
     return rises and (0 < elapsed < sum(values) or len(values) >= _MANY)
 
 
-def _of_table(item: Candidate, number: int, text: str) -> str:
-    """Return how so many rows are told from other lines with their label; empty where nothing tells them."""
+def _told_apart(item: Candidate, number: int, behind: int, text: str) -> Candidate | None:
+    """Return how so many rows are told from other lines with their label; None where nothing tells them."""
     found = re.findall(item.pattern, text, re.MULTILINE)
     if len(found) == number:
-        return item.aggregate
-    if number > 1:
-        return ""
+        return item
+    whole = rf"{item.pattern}(?=(?:[ \t|%]+[^\s|%]+){{{behind}}}[ \t|%]*$)"  # a row of so many columns
+    if behind and len(re.findall(whole, text, re.MULTILINE)) == number:
+        return replace(item, pattern=whole)
     value = item.line.split()
-    return "first" if found[0] in value else "last" if found[-1] in value else ""
+    if number > 1 or not {found[0], found[-1]} & {*value}:
+        return None
+    return replace(item, aggregate="first" if found[0] in value else "last")
 
 
 def _names_the_whole(item: Candidate) -> bool:

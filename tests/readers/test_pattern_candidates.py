@@ -59,6 +59,16 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
         ("time 1.5, of which 1 was waited", 1.5),
         ("I/O 250 ms", 0.25),
         ("I/O time: 2.5", 2.5),
+        ("Halo update time: 2.5", 2.5),
+        ("Time to generate the graph of 20000 vertices (in s): 0.25", 0.25),
+        ("upper solve time 0.5", 0.5),
+        ("Time for search 63 is 0.0125", 0.0125),
+        ("time of step 12 : 0.5", 0.5),
+        ("solve_time: 0.25", 0.25),
+        ("Solve time (in ms): 12.5", 0.0125),
+        ("Solve time in ms: 12.5", 0.0125),
+        ("solve_ms = 12.5", 0.0125),
+        ("Time for test: ave, stddev, min, max (sec): 0.5 0.1 0.4 0.6", 0.5),
     ],
 )
 def test_times_are_found_with_their_unit(line: str, value: float) -> None:
@@ -74,6 +84,11 @@ def test_times_are_found_with_their_unit(line: str, value: float) -> None:
         "12 particles",
         "start time Fri Nov 20 11:30:04 2026",
         "time step: 0.005",
+        "time_step: 0.005",
+        "output_rate (s): 0.5",
+        "stddev_time: 0.5",
+        "simulated time: 5.0 ps",
+        "MODS (modularity * average time): 0.5",
         "0.5 s",
         "x = 3",
         "time: 0,5 s",  # with a decimal comma
@@ -209,6 +224,65 @@ def test_times_of_a_table_are_found_by_its_header() -> None:
     columns = "Function | Calls | Time (ms)\nsolve | 12 | 350\nhalo | 3 | 20\n\nTemperature | 1 | 3\n"
     assert read(columns) == {"main": pytest.approx(0.35), "main->halo": 0.02}
     assert times("Time statistics:\n  iterations : 50\n\nenergy 5.5\n") == ()
+
+
+COMD = """\
+#                                                  Performance
+#  Loop   Time(fs)       Total Energy   Temperature   (us/atom)     # Atoms
+    100     100.00    -1.166049903518      314.2007     1.6046        16384
+
+Timings for Rank 0
+        Timer        # Calls    Avg/Call (s)   Total (s)    % Loop
+___________________________________________________________________
+total                      1       2.6593        2.6593      101.15
+force                    101       0.0240        2.4204       92.07
+
+Timing Statistics Across 1 Ranks:
+        Timer        Rank: Min(s)       Rank: Max(s)      Avg(s)    Stdev(s)
+_____________________________________________________________________________
+total                0:    2.5593       0:    2.7593      2.6593      0.1000
+force                0:    2.4204       0:    2.4204      2.4204      0.0000
+"""
+STREAM = """\
+Function    MB/s        Min (sec)   Max         Average
+Copy        124892.670  0.00013     0.00019     0.00014
+Triad       136861.314  0.00018     0.00031     0.00020
+"""
+IOR = """\
+access    bw(MiB/s)  Latency(s)  block(KiB) xfer(KiB)  open(s)    close(s)   total(s)   iter
+------    ---------  ----------  ---------- ---------  --------   --------   --------   ----
+write     3933       0.000428    4096       1024.00    0.000319   0.000224   2.5        0
+read      30067      0.000057    4096       1024.00    0.000027   0.000015   0.5        0
+write     4808       0.000245    4096       1024.00    0.000018   0.000666   1.5        1
+read      33222      0.000059    4096       1024.00    0.000021   0.000015   0.25       1
+
+Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev    Mean(s) Stonewall(s) Test#  aggs(MiB)   API RefNum
+write        4807.91    3933.24    4370.57     437.34    0.00185         NA      0        8.0 POSIX      0
+"""
+SECTIONS = """\
+Section |  min time  |  avg time  |  max time  |%varavg| %total
+---------------------------------------------------------------
+Pair    | 0.25       | 0.5        | 0.75       |   3.5 | 42.60
+Comm    | 0.125      | 0.25       | 0.5        |   4.8 | 46.73
+"""
+
+
+def test_headings_with_a_unit_of_time_are_columns_of_times_beside_rates_counts_and_shares() -> None:
+    assert read(COMD) == {"main": 2.6593, "main->force": 2.4204}
+    assert read(STREAM) == {"main": 0.00018, "main->Copy": 0.00013}
+    assert read(SECTIONS) == {"main": 0.5, "main->Comm": 0.25}
+
+
+def test_headings_may_stand_one_space_apart_and_rows_differ_by_their_number_of_columns() -> None:
+    assert read(IOR) == {"main": 4.0, "main->read": 0.75}
+    assert read(IOR, IOR.replace("2.5  ", "12.5 ")) == {"main": 14.0, "main->read": 0.75}
+
+
+def test_numbers_of_a_label_are_no_times_and_differ_in_other_runs() -> None:
+    one = "Running search 0\nTime for search 0 is 0.5\nTime for search 1 is 0.25\n"
+    assert read(one) == {"main": 0.75}
+    assert read(one, "Time for search 7 is 1.5\n") == {"main": 1.5}
+    assert [item.callpath for item in times(one, elapsed=90)] == ["search"]
 
 
 def test_time_so_far_is_not_added_and_simulated_time_is_not_the_run() -> None:
