@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -18,10 +19,12 @@ _RANKS = ("-n", "-np", "--np", "--ntasks")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 _OF_SHELL = re.compile(r"&&|\|\||>>|[|&;<>`]|\$\(")
+_THREADS = re.compile(r"OMP_NUM_THREADS=(\S+)")
+_NAMES_THREADS = ("threads", "nthreads", "num_threads", "omp_num_threads")  # and t, which may be a time
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _BRACES = re.compile(r"\{[^{}\"':]*\}")  # with quotes and colons within they are JSON, or the like
 _GUESSED = (16, 32, 64, 128, 256, 512)
-_RANK_VALUES = (1, 2, 4, 8, 16, 32, 64, 128)
+_CORE_VALUES = (1, 2, 4, 8, 16, 32, 64, 128)
 _WIDTH = 32  # of keys and values before a comment
 
 
@@ -42,8 +45,8 @@ class Draft:
         Of parameters, for comments.
     further
         Names of parameters that are not set, which have defaults.
-    ranks
-        The expression ``program.ranks`` of a program without adapter.
+    ranks, threads
+        The expressions ``program.ranks`` and ``program.threads`` of a program without adapter.
     output
         Items of ``program.output``; None: an adapter reads the output.
     executor
@@ -68,6 +71,7 @@ class Draft:
     meanings: Mapping[str, str] = field(default_factory=dict)
     further: Sequence[str] = ()
     ranks: str = "1"
+    threads: str = "1"
     output: tuple[Candidate, ...] | None = None
     executor: str = "local"
     slots: int = 1
@@ -81,7 +85,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command with ``{parameters}``: the program, the rest as a template, and the ranks it asks for.
+    """A command with ``{parameters}``: the program, the rest as a template, its ranks, and threads of a rank.
 
     ``copied`` are files that every run gets into its directory before the program starts, ``within`` the
     parameters that stand in some of them, by path.
@@ -91,12 +95,13 @@ class Command:
     arguments: tuple[str, ...]
     parameters: tuple[str, ...]
     ranks: str
+    threads: str = "1"
     copied: tuple[str, ...] = ()
     within: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def parse_command(text: str, given: Iterable[str]) -> Command:
-    """Read ``./prog -n {n}`` or ``mpirun -np {p} ./prog -n {n}``.
+def parse_command(text: str, given: Mapping[str, Sequence[Value]], cores: int) -> Command:
+    """Read ``./prog -n {n}`` or ``OMP_NUM_THREADS={t} mpirun -np {p} ./prog -n {n}``.
 
     Parameters
     ----------
@@ -104,6 +109,9 @@ def parse_command(text: str, given: Iterable[str]) -> Command:
         The command.
     given
         Parameters with values, which may stand in its input files instead.
+    cores
+        Of this machine. A parameter that is called ``t`` is the number of threads, as ``threads`` is, unless
+        it has values that are none, or more than twice as many.
 
     Raises
     ------
@@ -115,14 +123,15 @@ def parse_command(text: str, given: Iterable[str]) -> Command:
         words = shlex.split(text)
     except ValueError as error:
         raise CampaignError(f"--command {text!r}: {error}") from None
+    threads, words = _threads(words)
     _refuse_variable(text, words)
     ranks, words = _ranks(text, words)
     if not words:
         raise CampaignError(f"--command {text!r} names no program")
     _refuse_variable(text, words)
-    _refuse_braces(text, [ranks, *words])
-    names = tuple(dict.fromkeys(_PLACEHOLDER.findall(" ".join([ranks, *words]))))
-    if not names and not any(given):
+    _refuse_braces(text, [ranks, threads, *words])
+    names = tuple(dict.fromkeys(_PLACEHOLDER.findall(" ".join([ranks, threads, *words]))))
+    if not names and not given:
         raise CampaignError(
             f"--command {text!r}: write what is to vary as {{NAME}}, as in './prog -n {{n}}'; "
             "in an input file that the command names, too, with --values NAME=LIST"
@@ -130,10 +139,33 @@ def parse_command(text: str, given: Iterable[str]) -> Command:
     if _PLACEHOLDER.search(words[0]):
         raise CampaignError(
             f"--command {text!r}: the program itself cannot vary, as {words[0]!r} would; write one that can "
-            "be started"
+            "be started, or a script that starts one by its argument: 'bash start.sh {which}'"
         )
-    expression = ranks[1:-1] if _PLACEHOLDER.fullmatch(ranks) else ranks
-    return Command(program=words[0], arguments=tuple(words[1:]), parameters=names, ranks=expression)
+    called = (name for name in names if _are_threads(name, given.get(name, ()), cores))
+    return Command(
+        program=words[0],
+        arguments=tuple(words[1:]),
+        parameters=names,
+        ranks=_expression(ranks or "1"),
+        threads=_expression(threads) if threads else next(called, "1"),
+    )
+
+
+def _expression(text: str) -> str:
+    return text[1:-1] if _PLACEHOLDER.fullmatch(text) else text
+
+
+def _are_threads(name: str, values: Sequence[Value], cores: int) -> bool:
+    """Tell whether a parameter is the number of threads, by its name and its values, if any are given."""
+    most = 2 * max(2, cores) if name == "t" else math.inf
+    possible = all(isinstance(value, int) and 1 <= value <= most for value in values)
+    return possible and name in ("t", *_NAMES_THREADS)
+
+
+def _threads(words: list[str]) -> tuple[str, list[str]]:
+    """Return the threads that ``OMP_NUM_THREADS`` in front of a command gives, if any, and the rest."""
+    found = _THREADS.fullmatch(words[0]) if words else None
+    return ("", words) if found is None else (found[1], words[1:])
 
 
 def _refuse_shell(text: str) -> None:
@@ -155,9 +187,6 @@ def _refuse_variable(text: str, words: Sequence[str]) -> None:
     remedy = f"put {name}: {json.dumps(value)} under program.environment of the campaign file"
     if varied:
         remedy = f"write 'export {name}={{{value}}}' into the template, and {varied[1]} under parameters"
-    if name == "OMP_NUM_THREADS":  # set for every run
-        remedy = f"put threads: {varied[1] if varied else value} under program of the campaign file"
-        remedy += f", and {varied[1]} under its parameters" if varied else ""
     raise CampaignError(
         f"--command {text!r}: no shell runs the command, so it begins with the program; leave {words[0]!r} "
         f"out, then {remedy}"
@@ -241,10 +270,11 @@ def _word(word: str) -> str:
 
 
 def guessed_values(command: Command, cores: int) -> dict[str, tuple[Value, ...]]:
-    """Return values for every parameter of a command: powers of two, for ranks up to twice the cores."""
+    """Return values for every parameter: powers of two, for ranks and threads up to twice the cores."""
     most = max(2, cores)
-    ranks = (*(value for value in _RANK_VALUES if value <= most), 2 * most)
-    return {name: ranks if name == command.ranks else _GUESSED for name in command.parameters}
+    counts = (*(value for value in _CORE_VALUES if value <= most), 2 * most)
+    counted = (command.ranks, command.threads)
+    return {name: counts if name in counted else _GUESSED for name in command.parameters}
 
 
 def fitting(draft: Draft, spec: Application, cores: int) -> Draft:
@@ -310,6 +340,10 @@ def _program(draft: Draft) -> list[str]:
     if draft.output is None:
         return []
     lines = ["program:", _commented(f"  ranks: {_text(draft.ranks)}", "MPI ranks, an expression")]
+    if draft.threads != "1":
+        lines.append(
+            _commented(f"  threads: {_text(draft.threads)}", "OpenMP threads of a rank, an expression")
+        )
     if not draft.output:
         return [*lines, "  # output: what to read from the output; found none, so the whole run is timed"]
     lines.append(_commented("  output:", "found in the output of one run: keep what is right"))
@@ -382,10 +416,15 @@ def next_value(values: Sequence[Value]) -> Value:
     numbers = [value for value in values if not isinstance(value, str)]
     if len(numbers) < 2 or len(numbers) < len(values):
         raise CampaignError(f"{', '.join(map(str, values))}: give at least two numbers to vary")
-    steps = {after - before for before, after in pairwise(numbers)}
+    steps = {_round(after - before) for before, after in pairwise(numbers)}
     last, before = numbers[-1], numbers[-2]
     if len(steps) == 1 or not before:
-        return last + (last - before)
+        return _round(last + (last - before))
     factor = last / before
     beyond = last * factor
-    return int(beyond) if isinstance(last, int) and beyond == int(beyond) else last + (last - before)
+    return int(beyond) if isinstance(last, int) and beyond == int(beyond) else _round(last + (last - before))
+
+
+def _round(number: float) -> float:
+    """Round to 12 digits: 0.1 and 0.2 are followed by 0.3."""
+    return number if isinstance(number, int) else float(f"{number:.12g}")

@@ -137,12 +137,12 @@ def _on_this_machine(draft: Draft, spec: Application, wanted: Wanted) -> Draft:
 
 
 def _of_command(wanted: Wanted) -> tuple[Draft, str]:
-    command = drafts.parse_command(wanted.command, wanted.values)
+    cores, executor = _machine(wanted)
+    command = drafts.parse_command(wanted.command, wanted.values, cores)
     program = _program(wanted.executable or command.program)
     command, script = _with_files(command)
     command = _with_parameters_of_files(command, wanted.values)
     name = wanted.name or _free(_name(script or program), wanted.directory, script or program)
-    cores, executor = _machine(wanted)
     values = {**drafts.guessed_values(command, cores), **wanted.values}
     draft = Draft(
         name=name,
@@ -152,6 +152,7 @@ def _of_command(wanted: Wanted) -> tuple[Draft, str]:
         values=values,
         meanings=_guessed(command, wanted.values),
         ranks=command.ranks,
+        threads=command.threads,
         output=(),
         executor=executor,
         slots=cores,

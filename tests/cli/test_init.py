@@ -242,12 +242,12 @@ def test_on_slurm_the_cores_of_its_nodes_are_known(monkeypatch: pytest.MonkeyPat
         (["--command", "./heat {n} -k k}"], "a brace in 'k}' is not opened"),
         (["--command", "./heat {n} -k {}"], "{} names no parameter"),
         (["--command", "./heat {n*2} {n}"], "{n*2} names no parameter"),
-        (["--command", "{heat} 3"], "the program itself cannot vary, as '{heat}' would"),
+        (["--command", "{heat} 3"], "or a script that starts one by its argument: 'bash st"),
         (["--command", "./heat {n} | tee out.txt"], "so '|' cannot be used; leave it out (the output of"),
         (["--command", "./heat {n} 2> out"], "so '>' cannot be used"),
         (["--command", "cd x && ./heat {n}"], "so '&&' cannot be used"),
         (["--command", "./heat $(nproc) {n}"], "so '$(' cannot be used"),
-        (["--command", "OMP_NUM_THREADS={t} ./heat {n}"], "put threads: t under program of the campaign"),
+        (["--command", "./heat {n} {class}"], "parameters.class: is a word of expressions, as in Python"),
         (["--command", "A=1 mpirun -np {p} ./heat {n}"], 'put A: "1" under program.environment'),
         (["--command", "mpirun -np {p} A={a} ./heat {n}"], "write 'export A={{a}}' into the template, and a"),
         (["--command", "./none {n}"], "the program './none' does not exist"),
@@ -266,6 +266,41 @@ def test_mistakes_are_named_and_nothing_is_written(arguments: list[str], message
     shown = run("init", *arguments)
     assert shown.code == 2 and message in shown.err
     assert [path.name for path in Path().iterdir()] == ["heat"]
+
+
+@pytest.mark.parametrize(
+    ("command", "values", "threads", "counts"),
+    [
+        ("OMP_NUM_THREADS={k} ./heat {n}", [], "k", ["k"]),
+        ("OMP_NUM_THREADS={k} mpirun -np {p} ./heat {n}", [], "k", ["k", "p"]),
+        ("OMP_NUM_THREADS=2 ./heat {n}", [], "2", []),
+        ("./heat -t {t} {n}", [], "t", ["t"]),
+        ("./heat -t {t} {n}", ["t=1,2"], "t", []),
+        ("./heat -t {threads} {n}", [], "threads", ["threads"]),
+        ("./heat -t {t} {n}", ["t=0.5,1.0"], "1", []),
+        ("./heat -t {t} {n}", ["t=100,200"], "1", []),
+        ("OMP_NUM_THREADS={k} ./heat -t {t}", [], "k", ["k"]),
+    ],
+)
+def test_threads_are_those_of_the_environment_or_called_so(
+    command: str, values: list[str], threads: str, counts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program("heat", HEAT)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    more = [word for item in values for word in ("--values", item)]
+    shown = run("init", "--command", command, "--no-try", "--executor", "local", *more)
+    assert shown.code == 0, shown.err
+    chosen = loader.load(Path("heat-scaling.yaml"), starts=False)
+    assert chosen.program is not None and chosen.program.threads == threads
+    for name in counts:
+        assert f"  {name}: [1, 2]" in Path("heat-scaling.yaml").read_text()
+
+
+def test_the_value_after_0_1_and_0_2_is_0_3() -> None:
+    program("heat", HEAT)
+    more = ["--executor", "local", "--values", "dt=0.1,0.2"]
+    assert run("init", "--command", "./heat {dt}", "--no-try", *more).code == 0
+    assert "evaluation_point: {dt: 0.3} " in Path("heat-scaling.yaml").read_text()
 
 
 def test_quoted_arguments_may_hold_what_only_a_shell_understands() -> None:

@@ -20,8 +20,10 @@ def identifiers(campaign: Campaign) -> Problems:
         ("parameters", [item.name for item in campaign.parameters]),
     ):
         for name in names:
-            valid = name.isidentifier() and not keyword.iskeyword(name)
-            if not valid or unicodedata.normalize("NFKC", name) != name:
+            if keyword.iskeyword(name):
+                why = f"is a word of expressions, as in Python; use another name, such as {name}_of_run"
+                yield Problem((section, name), why)
+            elif not name.isidentifier() or unicodedata.normalize("NFKC", name) != name:
                 yield Problem((section, name), "is no name; use letters, digits and '_', as in num_zones")
             if section == "parameters" and name in campaign.settings:
                 yield Problem(("settings", name), "is a parameter, too; keep it under parameters or settings")
