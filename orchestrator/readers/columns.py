@@ -7,7 +7,7 @@ A column is named as in the header, or by its position among the fields of a row
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.errors import ReadError
@@ -20,6 +20,8 @@ RESERVED = (*sorted(LONG), *REPETITION)
 
 _POSITION = re.compile(r"\d+", re.ASCII)
 _MOST = 0.75  # of its different values, which a parameter has at one value of the others
+_NAME = re.compile(r"[^\W\d]")  # how a name begins
+_NO_NAMES = frozenset({"nan", "inf", "infinity", "na", "n/a", "none", "null", "failed", "timeout"})
 _ROW_NUMBERS = ""  # the name of their column, as pandas writes it
 
 
@@ -140,23 +142,27 @@ def _numbers_rows(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def layout(
-    names: Sequence[str], where: str, choice: Choice, stamps: Collection[str]
+    names: Sequence[str], where: str, choice: Choice, rows: Sequence[Sequence[object]]
 ) -> tuple[Layout, list[str]]:
     """Return where parameters and values are in rows with these names, and notes on what was assumed.
 
-    Columns of dates (``stamps``) are neither, unless the user names them: they say when runs were made.
+    Columns of dates are neither, unless the user names them: they say when runs were made. A column of names
+    that nobody named tells the call paths of a wide table that has none.
 
     Raises
     ------
     ReadError
         For names that are missing or not unique, and for columns that are not there.
     """
+    stamps = _stamps_among(names, rows)
     begin = 1 if list(names[:1]) == [_ROW_NUMBERS] else 0
     names = _as_reserved(names, choice)
     columns = {name: index for index, name in enumerate(names) if index >= begin}
     if len(columns) != len(names) - begin or _ROW_NUMBERS in columns:
         raise ReadError(f"{where}: every column needs a name of its own; found {', '.join(map(repr, names))}")
     parameters = _chosen(choice.parameters, "parameter", names, where)
+    columns |= {name: index for name, index in parameters if name == "callpath"}
+    parameters = tuple((name, index) for name, index in parameters if name != "callpath")
     if "value" in columns and ("metric" in columns or not choice.responses):
         parameters = parameters or _free(columns, (), lambda index: names[index] not in stamps)
         return Layout(parameters, (), columns), _left_out(stamps, choice)
@@ -175,7 +181,13 @@ def layout(
         if "callpath" not in columns:
             some = ", ".join(name for name, _ in parameters)
             notes += [f"parameters are the columns before {metrics[0][0]}: {some}; --parameters names others"]
-    metrics = metrics or _free(columns, parameters, lambda index: names[index] not in stamps)
+    if not metrics:
+        used = {*(index for _, index in parameters), columns.get("callpath", -1)}
+        texts = [name for name in _texts_among(columns, used, rows) if name not in stamps]
+        columns, more = _with_callpaths(columns, texts, choice, where)
+        notes += more
+        taken = [(name, columns[name]) for name in ("callpath", *texts) if name in columns]
+        metrics = _free(columns, (*parameters, *taken), lambda index: names[index] not in stamps)
     if not metrics:
         raise ReadError(f"{where}: no column of values; found {', '.join(columns)}")
     units = {index: timed(names[index])[1] for _, index in metrics}
@@ -187,7 +199,51 @@ def layout(
     return Layout(parameters, metrics, columns, seconds), notes
 
 
-def stamps_among(names: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def _with_callpaths(
+    columns: dict[str, int], texts: Sequence[str], choice: Choice, where: str
+) -> tuple[dict[str, int], list[str]]:
+    """Return columns of which one of names tells the call paths, and the note on it.
+
+    Raises
+    ------
+    ReadError
+        Where it is not known which of several does.
+    """
+    if not texts:
+        return columns, []
+    given = ",".join(choice.parameters or ())
+    remedy = (
+        f"--parameters {given},{texts[0]} makes it a category, and --parameters "
+        f"{given},{texts[0]}=callpath says that it names the call paths"
+    )
+    if len(texts) > 1 or "callpath" in columns:
+        hold = "holds" if len(texts) == 1 else "hold"
+        raise ReadError(f"{where}: {', '.join(texts)} {hold} names, not numbers: {remedy}")
+    return {**columns, "callpath": columns[texts[0]]}, [
+        f"{texts[0]} is taken for the call paths; --parameters {given},{texts[0]} makes it a category"
+    ]
+
+
+def _texts_among(
+    columns: Mapping[str, int], used: Collection[int], rows: Sequence[Sequence[object]]
+) -> list[str]:
+    """Return the columns that hold nothing but names, and more than one."""
+    return [
+        name
+        for name, index in columns.items()
+        if name not in RESERVED
+        and index not in used
+        and len({row[index] for row in rows}) > 1
+        and all(_is_name(row[index]) for row in rows)
+    ]
+
+
+def _is_name(cell: object) -> bool:
+    text = cell.strip() if isinstance(cell, str) else ""
+    return bool(_NAME.match(text)) and text.lower() not in _NO_NAMES
+
+
+def _stamps_among(names: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Return the columns that hold nothing but dates."""
     return [
         name
@@ -209,11 +265,23 @@ def _as_reserved(names: Sequence[str], choice: Choice) -> list[str]:
     return [name.lower() if name.lower() in free and name not in said else name for name in names]
 
 
-def forgotten(chosen: Layout, rows: Sequence[Sequence[object]]) -> tuple[str, ...]:
-    """Return the metrics of a wide table that look like parameters nobody named; never all of them."""
+def pooled(chosen: Layout, rows: Sequence[Sequence[object]]) -> tuple[str, ...]:
+    """Return the columns of names that were left out, and differ at one point as on a grid."""
+    points = _points(chosen, rows)
+    used = {*(index for _, index in chosen.parameters), chosen.columns.get("callpath", -1)}
+    texts = _texts_among(chosen.columns, used, rows)
+    return tuple(name for name in texts if _is_crossed(points, [row[chosen.columns[name]] for row in rows]))
+
+
+def _points(chosen: Layout, rows: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:
     places = [index for _, index in chosen.parameters]
     places += [chosen.columns["callpath"]] if "callpath" in chosen.columns else []
-    points = [tuple(row[place] for place in places) for row in rows]
+    return [tuple(row[place] for place in places) for row in rows]
+
+
+def forgotten(chosen: Layout, rows: Sequence[Sequence[object]]) -> tuple[str, ...]:
+    """Return the metrics of a wide table that look like parameters nobody named; never all of them."""
+    points = _points(chosen, rows)
     found = tuple(name for name, index in chosen.metrics if _is_crossed(points, [row[index] for row in rows]))
     return found if len(found) < len(chosen.metrics) else ()
 

@@ -26,7 +26,7 @@ from orchestrator.readers.columns import (
     is_header,
     layout,
     numbered,
-    stamps_among,
+    pooled,
 )
 from orchestrator.readers.entries import (
     DEFAULT_CALLPATH,
@@ -95,7 +95,7 @@ def read_csv(
     pointed = None if _delimiter(text) == "," else with_points(fields)
     commas = [] if pointed is None else ["commas in numbers are taken for decimal points"]
     columns, assumed = fitting(header, pointed or fields, choice, places.__getitem__)
-    chosen, more = layout(columns, where, choice, stamps_among(columns, pointed or fields))
+    chosen, more = layout(columns, where, choice, pointed or fields)
     notes = (*assumed, *commas, *more)
     return _assembled(chosen, choice, zip(places, pointed or fields, strict=True), _from_text, source, notes)
 
@@ -186,7 +186,7 @@ def read_parquet(
     fields = list(zip(*columns, strict=True))
     rows = ((f"{source}: row {n}", row) for n, row in enumerate(fields, start=1))
     choice = Choice(parameters=parameters, responses=responses)
-    chosen, notes = layout(names, source, choice, stamps_among(names, fields))
+    chosen, notes = layout(names, source, choice, fields)
     known = _assembled(chosen, choice, rows, coordinate, source, notes)
     categories = (
         name for name, k in chosen.parameters if arrow.types.is_dictionary(table.field(kept[k]).type)
@@ -239,8 +239,15 @@ def _names_like_numbers(known: Measurements) -> Iterator[str]:
 
 def _doubts(chosen: Layout, choice: Choice, rows: Sequence[Sequence[object]]) -> list[str]:
     """Return a note on columns that nobody named and that may be parameters: models would pool over them."""
-    if choice.parameters is None or choice.responses:
+    if choice.parameters is None or not chosen.metrics:
         return []
+    if choice.responses:
+        return [
+            f"{name} was left out, though rows of the same point differ in it: --parameters "
+            f"{','.join([*choice.parameters, name])} makes it a category, and --parameters "
+            f"{','.join([*choice.parameters, f'{name}=callpath'])} says that it names the call paths"
+            for name in pooled(chosen, rows)
+        ]
     names = forgotten(chosen, rows)
     if not names:
         return []

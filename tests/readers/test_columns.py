@@ -277,6 +277,42 @@ def test_a_column_that_looks_like_a_forgotten_parameter_is_named(text: str) -> N
     assert read(text, ["p", "n"]).notes == read(text, ["p"], ["time", "n"]).notes == ()
 
 
+KERNELS = "n,function,sizeof,runtime\n" + "".join(
+    f"{n},{name},8,{n * cost}\n" for n in (10, 20, 40) for name, cost in (("Copy", 1), ("Add", 2.5))
+)
+
+
+def test_a_column_of_names_tells_the_call_paths_of_a_table_that_has_none() -> None:
+    known = read(KERNELS, ["n"])
+    assert {(item.callpath, item.metric) for item in known.items} == {
+        (name, metric) for name in ("Copy", "Add") for metric in ("sizeof", "runtime")
+    }
+    (note,) = known.notes
+    assert note == (
+        "in.csv: function is taken for the call paths; --parameters n,function makes it a category"
+    )
+    assert read(KERNELS, ["n", "function=callpath"]).items == known.items
+    assert read(KERNELS, ["n", "1=callpath"], ["runtime"]).notes == ()
+    assert read(KERNELS, ["n", "function"], ["runtime"]).parameters == ("n", "function")
+
+
+def test_of_several_columns_of_names_the_user_says_what_they_are() -> None:
+    both = KERNELS.replace("Copy,8", "Copy,gcc").replace("Add,8", "Add,clang")
+    with pytest.raises(ReadError, match=r"function, sizeof hold names, not numbers: --parameters n,function"):
+        read(both, ["n"])
+    assert read(both, ["n", "function=callpath", "sizeof"]).parameters == ("n", "sizeof")
+
+
+def test_rows_of_several_names_are_not_pooled_without_a_word() -> None:
+    (note,) = read(KERNELS, ["n"], ["runtime"]).notes
+    assert note == (
+        "in.csv: function was left out, though rows of the same point differ in it: --parameters n,function "
+        "makes it a category, and --parameters n,function=callpath says that it names the call paths"
+    )
+    hosts = "n,host,time\n10,n1,1\n10,n2,1.1\n20,n3,2\n20,n1,2.1\n40,n5,4\n"
+    assert read(hosts, ["n"], ["time"]).notes == ()
+
+
 def test_several_forgotten_parameters_are_named_together() -> None:
     rows = [(p, n, m, p + n * m) for p in (2, 4) for n in (100, 200) for m in (1, 3)]
     text = "p,n,m,time\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
