@@ -254,7 +254,7 @@ def _copy(path: str, names: Sequence[str]) -> str:
         return f"cp {shlex.quote(path)} .  # the command names it"
     rules = " ".join(f"-e 's|{{{name}}}|{{{{{name}}}}}|g'" for name in names)
     target = shlex.quote(path.rpartition("/")[2])
-    return f"sed {rules} {shlex.quote(path)} > {target}  # the command names it"
+    return f"sed {rules} {shlex.quote(path)} > {target}  # with the values of this run"
 
 
 def _word(word: str) -> str:

@@ -23,6 +23,8 @@ from orchestrator.types import Application, Point, Value
 from orchestrator.units import did_you_mean
 
 _LEAST = {"local": 0.05, "slurm": 1.0}  # core-hours of a budget before a run says what is needed
+_LONGEST = 2**20  # bytes of an input file in which parameters are looked for
+_PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})")
 _INTERPRETERS = re.compile(r"python[\d.]*|julia|Rscript|perl|ruby|lua|octave|bash|sh")
 
 
@@ -186,10 +188,17 @@ def _with_files(command: Command) -> tuple[Command, str]:
 
 
 def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command:
-    """Return a command whose files get the given values where ``{NAME}`` stands in them."""
+    """Return a command whose files get the given values where ``{NAME}`` stands in them.
+
+    Programs read files that their command does not name, too: those beside it count where none of the others
+    has a parameter.
+    """
     others = [name for name in given if name not in command.parameters]
-    texts = {path: text_of(Path(path)) for path in command.copied} if others else {}
-    within = {path: tuple(name for name in given if f"{{{name}}}" in text) for path, text in texts.items()}
+    within = _names_within(command.copied if others else (), given)
+    missing = [name for name in others if not any(name in names for names in within.values())]
+    if missing:
+        beside = _names_within(_texts_here(command), given)
+        within |= {path: names for path, names in beside.items() if set(missing).intersection(names)}
     for name in others:
         if not any(name in names for names in within.values()):
             files = ", ".join(Path(path).name for path in command.copied)
@@ -197,9 +206,32 @@ def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command
             has = has or "the command has no parameters"
             where = f"{{{name}}} stands in none of its files ({files})" if files else "it names no file"
             raise CampaignError(
-                f"--values {name}: {has}, and {where}; write {{{name}}} where its value belongs"
+                f"--values {name}: {has}, and {where}; write {{{name}}} where its value belongs, in a file "
+                "of this folder, too"
             )
-    return replace(command, parameters=(*command.parameters, *others), within=within)
+    copied = tuple(dict.fromkeys((*command.copied, *within)))
+    return replace(command, parameters=(*command.parameters, *others), within=within, copied=copied)
+
+
+def _names_within(paths: Iterable[str], given: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return which of the given parameters stand in files, by path; ``{{n}}`` is of a template."""
+    texts = {path: text_of(Path(path)) for path in paths}
+    found = {path: set(_PLACEHOLDER.findall(text)) for path, text in texts.items()}
+    return {path: tuple(name for name in given if name in names) for path, names in found.items()}
+
+
+def _texts_here(command: Command) -> list[str]:
+    """Return the files of this folder that may be input of a program, and are no scripts that start it."""
+    here = (path.resolve() for path in sorted(Path.cwd().iterdir()) if os.access(path, os.R_OK))
+    started = {Path(word).resolve() for word in (command.program, *command.arguments)}
+    return [
+        str(path)
+        for path in here
+        if path.is_file()
+        and path not in started
+        and path.stat().st_size <= _LONGEST
+        and b"\0" not in path.read_bytes()
+    ]
 
 
 def _guessed(command: Command, given: Mapping[str, object]) -> dict[str, str]:

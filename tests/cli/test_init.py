@@ -69,6 +69,21 @@ def test_parameters_may_stand_in_an_input_file_that_the_command_names() -> None:
     )
 
 
+def test_parameters_may_stand_in_a_file_that_the_program_reads_without_being_told() -> None:
+    program("solver", SOLVER.replace('"$2"', "case.in"))
+    Path("case.in").write_text("cells={cells}\ntol=0.5\n")
+    Path("notes.txt").write_text("nothing\n")
+    Path("other.sh").write_text("./solver {{cells}}\n")  # a template of ours
+    shown = run("init", "--command", "./solver", "--values", "cells=2,4,8,16")
+    assert shown.code == 0, shown.err
+    assert "solver-scaling.sh copies case.in there" in shown.out
+    assert run("run", "solver-scaling.yaml", "--set", "strategy=full").code == 0
+    [read] = Path("solver-scaling/runs").glob("cells=16/time-1/attempt-1/case.in")
+    assert read.read_text() == "cells=16\ntol=0.5\n"
+    shown = run("init", "--command", "./solver", "--values", "n=1,2", "--name", "other")
+    assert shown.code == 2 and "it names no file; write {n} where its value belongs, in a file" in shown.err
+
+
 def test_a_command_becomes_a_template_and_a_campaign_that_runs() -> None:
     program("heat", HEAT)
     shown = run("init", "--command", "./heat {n} {steps}", "--values", "n=2,4,8,16", "--values", "steps=3")
