@@ -68,6 +68,7 @@ def answer(
         "cost": cost,
         "checked": None if checked is None else checked.document(),
         "parts": parts[:_MOST_PARTS],
+        "overlap": subject.overlap,
     }
     return {**found, "sentence": sentence(found, there, len(parts))}
 

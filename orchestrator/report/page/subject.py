@@ -136,7 +136,19 @@ class Subject:
         """The call paths that the whole is made of: its children, or all of what excludes its children."""
         if not self.includes:
             return self.whole
-        found = self.whole
-        while len(found) == 1 and found[0] in self.children:
-            found = self.children[found[0]]
-        return found
+        return self._lineage[-1]
+
+    @cached_property
+    def overlap(self) -> bool:
+        """Whether the parts took longer together than the whole: some contain others."""
+        if not self.includes or len(self._lineage) == 1:
+            return False
+        return not self._holds(self._lineage[-2][0], self.parts)
+
+    @cached_property
+    def _lineage(self) -> tuple[tuple[str, ...], ...]:
+        """The whole, and its only children, down to the first that are several, or have none."""
+        found = [self.whole]
+        while len(found[-1]) == 1 and found[-1][0] in self.children:
+            found.append(self.children[found[-1][0]])
+        return tuple(found)

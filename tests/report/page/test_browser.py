@@ -259,6 +259,20 @@ def test_points_that_were_never_chosen_are_on_the_map(campaign: Opened) -> None:
     assert "never chosen" not in reasons.inner_text()
 
 
+def test_parts_that_overlap_are_not_shown_as_a_sum(browser: Guarded, tmp_path: Path) -> None:
+    document = sample.campaign()
+    for overlap, heading, bars in (
+        (False, "WHAT IT IS MADE UP OF", 1),
+        (True, "PARTS OF IT, WHICH OVERLAP", 0),
+    ):
+        document["head"]["answer"]["overlap"] = overlap
+        (tmp_path / "page.html").write_text(page(document))
+        opened = Opened(browser, tmp_path / "page.html")
+        assert heading in opened.page.locator(".answer-parts").inner_text().upper()
+        assert opened.page.locator(".answer-parts .stack").count() == bars
+        opened.page.close()
+
+
 def test_intervals_of_the_parts_stay_inside_the_page(browser: Guarded, tmp_path: Path) -> None:
     document = sample.campaign()
     document["head"]["answer"]["parts"][-1] |= {"low": 2.89e-5, "high": 0.00495}

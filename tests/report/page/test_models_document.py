@@ -165,6 +165,7 @@ def test_call_paths_that_overlap_do_not_add_up_to_more_than_a_run() -> None:
     assert what.includes and what.whole == ("main",)
     answer = described(what)["head"]["answer"]
     assert answer["value"] <= answer["launched"]["value"] * 1.1
+    assert answer["overlap"] and not described(subject(known))["head"]["answer"]["overlap"]
 
 
 def test_a_category_of_which_nothing_is_known_is_no_number() -> None:

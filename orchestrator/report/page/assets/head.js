@@ -51,12 +51,12 @@ function cost({ core_hours: hours, low, high, cores, note }) {
 
 function parts(item) {
   const rest = 1 - item.parts.reduce((sum, part) => sum + part.share, 0);
-  const shown = rest > 0.005 ? [...item.parts, { callpath: "everything else", share: rest }] : item.parts;
+  const shown = rest > 0.005 && !item.overlap ? [...item.parts, { callpath: "everything else", share: rest }] : item.parts;
   const brief = briefNames(shown.map((part) => part.callpath));
   const colour = (index) => (index < 8 && index < item.parts.length ? `var(--s${index + 1})` : "var(--quiet)");
   return el("div", { class: "answer-parts" },
-    el("p", { class: "overline" }, "What it is made up of"),
-    el("div", { class: "stack", "aria-hidden": "true" }, shown.map((part, index) =>
+    el("p", { class: "overline" }, item.overlap ? "Parts of it, which overlap" : "What it is made up of"),
+    item.overlap ? null : el("div", { class: "stack", "aria-hidden": "true" }, shown.map((part, index) =>
       el("span", { style: { width: `${100 * Math.max(0, part.share)}%`, background: colour(index) } }))),
     el("ul", { class: "parts" }, shown.map((part, index) => el("li", { title: part.callpath },
       el("span", { class: "swatch", "aria-hidden": "true", style: { background: colour(index) } }),
