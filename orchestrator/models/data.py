@@ -279,15 +279,24 @@ def _with_half_ticks(series: _Series) -> _Series:
     return replace(series, values=np.where(below, tick / 2, series.values), notes=(*series.notes, note))
 
 
+def _counted(number: int) -> str:
+    return f"{count(number, 'value')} {'is' if number == 1 else 'are'}"
+
+
+def _left_out(number: int) -> str:
+    return f"{'was' if number == 1 else 'were'} left out"
+
+
 def _only(series: _Series, good: NDArray[np.bool_], positive: bool) -> _Series:
     """Leave out all values that are not good, and points without any good one, with notes on how many."""
     values, notes = series.values, list(series.notes)
     zero = int(np.count_nonzero(values == 0)) if positive else 0
     bad = int(np.count_nonzero(~good & ~np.isnan(values))) - zero
     if zero:
-        notes.append(f"{zero} values are zero and were left out: a relative error has no meaning there")
+        notes.append(f"{_counted(zero)} zero and {_left_out(zero)}: a relative error has no meaning there")
     if bad:
-        notes.append(f"{bad} values are {'negative or ' if positive else ''}infinite and were left out")
+        kinds = "negative or infinite" if positive else "infinite"
+        notes.append(f"{_counted(bad)} {kinds} and {_left_out(bad)}")
     some = good.any(axis=1)
     return replace(
         series,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.errors import ReadError
@@ -23,7 +24,7 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     ------
     ReadError
         Where a file cannot be read, the application does not find its values in the output, or a value is
-        not finite or negative.
+        not finite or negative. A negative remainder of a longer time is 0, within the errors of both.
     """
     texts = {"stdout": text_of(directory / "stdout"), "stderr": ""}
     if (directory / "stderr").exists():
@@ -41,7 +42,7 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
         raise ReadError(f"{where}: {application.name}: {kind}{error}") from error
     if not samples:
         raise ReadError(f"{where}: {application.name}: no values found")
-    return _checked(samples, where)
+    return _checked(samples, where, application.name)
 
 
 def _output_files(directory: Path, patterns: Iterable[str]) -> list[Path]:
@@ -103,13 +104,20 @@ _AS_LATIN_1 = "orchestrator-as-latin-1"
 codecs.register_error(_AS_LATIN_1, _as_latin_1)
 
 
-def _checked(samples: Sequence[Sample], where: str) -> Sequence[Sample]:
+def _checked(samples: Sequence[Sample], where: str, application: str) -> Sequence[Sample]:
     seen: set[tuple[str, str, str]] = set()
+    longest = max((item.value for item in samples if item.metric == "time"), default=0.0)
+    samples = [
+        replace(item, value=0.0) if item.metric == "time" and -longest < item.value < 0 else item
+        for item in samples
+    ]
     for sample in samples:
         key = (sample.callpath, sample.metric, sample.aggregate)
         name = f"{sample.metric} ({sample.aggregate}) at {sample.callpath}"
         if not math.isfinite(sample.value) or sample.value < 0:
-            raise ReadError(f"{where}: {name} is {sample.value}: not a possible value")
+            remedy = "correct what is read, or leave it out, in program.output, then see reread"
+            remedy = remedy if application == "generic" else "correct the adapter, or the program"
+            raise ReadError(f"{where}: {name} is {sample.value}: not a possible value; {remedy}")
         if key in seen:
             raise ReadError(f"{where}: {name} is found twice; one run has one value")
         seen.add(key)

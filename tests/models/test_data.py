@@ -72,7 +72,7 @@ def test_bad_values_are_left_out_with_a_note(bad: float) -> None:
 def test_zeros_are_left_out_with_a_note() -> None:
     found, zeros = grouped(one({point([1]): (0.0,), point([2]): (1.0,), point([4]): (2.0,)}))
     assert found[0].points.ravel().tolist() == [2, 4]
-    assert "1 values are zero" in found[0].notes[0][0]
+    assert "1 value is zero and was left out" in found[0].notes[0][0]
     assert zeros == []
 
 
@@ -132,7 +132,7 @@ def test_families_without_logarithms_get_zeros_and_negative_values() -> None:
     found, zeros = groups(known, positive=False)
     assert found[0].points.ravel().tolist() == [1, 2]
     assert found[0].values[0, 0].tolist() == [0.0, -2.0]
-    assert found[0].notes == (("1 values are infinite and were left out",),)
+    assert found[0].notes == (("1 value is infinite and was left out",),)
     assert zeros == []
 
 

@@ -87,6 +87,16 @@ def test_impossible_values_are_refused_with_call_path_and_value(tmp_path: Path, 
         stdout.read(tmp_path, application([Sample("main", "time", value)]))
 
 
+def test_a_negative_remainder_of_a_longer_time_is_zero(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    total, rest = Sample("main", "time", 2.5), Sample("main->rest", "time", -0.004)
+    found = stdout.read(tmp_path, application([total, rest]))
+    assert found == [total, Sample("main->rest", "time", 0.0)]
+    for other in (Sample("main->rest", "time", -3.0), Sample("main", "iterations", -1.0)):
+        with pytest.raises(ReadError, match="not a possible value; correct the adapter"):
+            stdout.read(tmp_path, application([total, other]))
+
+
 def test_zero_is_a_possible_value(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("")
     assert stdout.read(tmp_path, application([Sample("main", "time", 0.0)])) == [Sample("main", "time", 0.0)]
