@@ -141,7 +141,28 @@ def _states_times(campaign: Campaign) -> bool:
 def notes(campaign: Campaign, plan: FirstRound) -> list[str]:
     """Return what the user should know before a campaign begins, beside its costs."""
     beside = side_by_side(campaign, plan.cores)
-    return [*far_away(campaign), *about_parameters(campaign), *([] if beside is None else [beside])]
+    known = [*far_away(campaign), *about_parameters(campaign), *left_out(campaign)]
+    return [*known, *([] if beside is None else [beside])]
+
+
+def left_out(campaign: Campaign) -> list[str]:
+    """Return which values are read from outputs by ``program.output``, and then not kept."""
+    measure, rules = campaign.measure, () if campaign.program is None else campaign.program.output
+    if measure.profiler == "time" and any(rule.metric == "time" for rule in rules):
+        return [
+            "measure.profiler: time takes the time of whole runs; those of program.output are read with "
+            "measure.profiler: stdout"
+        ]
+    names = [name for name in dict.fromkeys(rule.metric for rule in rules) if name not in measure.measured]
+    return (
+        [
+            f"{', '.join(names)} of program.output {'is' if len(names) == 1 else 'are'} left out, as "
+            f"measure.metrics names only {', '.join(measure.measured)}; of a rate, write "
+            f"{{name: {names[0]}, better: higher, model: inverse}} there"
+        ]
+        if names
+        else []
+    )
 
 
 def about_parameters(campaign: Campaign) -> list[str]:

@@ -33,6 +33,8 @@ from orchestrator.types import Attempt, FailureClass, Run
 CHANGEABLE = {"program": ("output",), "measure": ("metrics", "aggregate", "inclusive", "success", "failure")}
 """Keys that say what is read: they may change here, and nothing else."""
 
+_START_ALIKE = {"time", "stdout"}  # profilers of which each finds what it reads in runs for the other
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reread:
@@ -73,6 +75,8 @@ def rules(directory: Path, file: Path | None, overrides: Sequence[str]) -> Campa
     for section, keys in CHANGEABLE.items():
         if raw.get(section) is not None and new.get(section) is not None:
             raw[section] = {**raw[section], **{key: new[section][key] for key in keys}}
+    if _start_alike(raw, new):
+        raw["measure"]["profiler"] = new["measure"]["profiler"]
     return loader.loads(dump(raw), str(file), directory.absolute(), overrides, starts=False, saved=True)
 
 
@@ -129,7 +133,8 @@ def _refusal(chosen: Campaign, known: State) -> str | None:
     new, old = chosen.raw, loader.normalised(known.campaign)
     if "simulated" in (new["executor"]["name"], old["executor"]["name"]):
         return "a rehearsal leaves no outputs that could be read again"
-    other = differences(_without(old), _without(new))
+    alike = _start_alike(old, new)
+    other = differences(_without(old, alike), _without(new, alike))
     if other:
         names = [f"{section}.{key}" for section, keys in CHANGEABLE.items() for key in keys]
         return (
@@ -139,9 +144,15 @@ def _refusal(chosen: Campaign, known: State) -> str | None:
     return None
 
 
-def _without(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _start_alike(*campaigns: Mapping[str, Any]) -> bool:
+    """Tell whether runs of normalised campaigns differ in nothing that their profilers need."""
+    return {raw["measure"]["profiler"] for raw in campaigns} <= _START_ALIKE
+
+
+def _without(raw: Mapping[str, Any], alike: bool) -> dict[str, Any]:
     """Return a normalised campaign without what says how it is read, and without the unimportant ``site``."""
-    return without(raw, ("site",), CHANGEABLE)
+    keys = {**CHANGEABLE, "measure": (*CHANGEABLE["measure"], "profiler")} if alike else CHANGEABLE
+    return without(raw, ("site",), keys)
 
 
 def _differences(chosen: Campaign, known: State) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import session
-from orchestrator.control.reread import reread
+from orchestrator.control.reread import reread, rules
 from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
@@ -75,6 +75,20 @@ def test_all_values_are_replaced_and_nothing_is_spent(begun: Path) -> None:
     again = reread(begun, session.load(begun))
     assert (again.read, again.changed, again.changes) == (3, 0, ())
     assert len(list(read(begun / FILE_NAME))) == lines
+
+
+def test_times_of_whole_runs_may_become_those_that_programs_print(tmp_path: Path) -> None:
+    session.run(load("measure.profiler=time"), tmp_path, session.Hooks())
+    assert max(values(session.replayed(tmp_path)).values()) < 10
+    found = reread(tmp_path, load("measure.profiler=stdout"))
+    assert (found.read, found.changed) == (3, 3)
+    assert found.changes == ("measure.profiler: time -> stdout",)
+    assert values(session.replayed(tmp_path)) == {10: 10.5, 20: 20.5, 30: 30.5}
+    assert rules(tmp_path, None, ()).measure.profiler == "stdout"
+    (tmp_path / "time.yaml").write_text(CAMPAIGN.replace("{time_limit", "{profiler: time, time_limit"))
+    assert rules(tmp_path, tmp_path / "time.yaml", ()).measure.profiler == "time"
+    with pytest.raises(CampaignError, match=r"measure\.profiler: stdout -> mpi: reading again changes only"):
+        reread(tmp_path, load("measure.profiler=mpi"))
 
 
 def test_a_comparison_says_by_which_rules_the_values_are_read(begun: Path) -> None:

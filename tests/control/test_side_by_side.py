@@ -27,6 +27,24 @@ def test_only_runs_that_fit_beside_each_other_are_announced(monkeypatch: pytest.
     assert "share cores" in said("slots: 8, share_cores: true", [1] * 9, monkeypatch, physical=2)
 
 
+def test_values_that_are_read_and_not_kept_are_named() -> None:
+    time, rate = "{callpath: main, pattern: 't (.*)'}", "{callpath: main, metric: fom, pattern: 'r (.*)'}"
+    text = LOCAL.replace("./program.sh", "'true'")
+
+    def said(*overrides: str) -> list[str]:
+        output = f"program.output=[{time}, {rate}]"
+        return planning.left_out(loader.loads(text, "x.yaml", Path.cwd(), [output, *overrides]))
+
+    [note] = said("measure.profiler=stdout")
+    assert note == (
+        "fom of program.output is left out, as measure.metrics names only time; of a rate, write "
+        "{name: fom, better: higher, model: inverse} there"
+    )
+    assert said("measure.profiler=stdout", "measure.metrics=[time, fom]") == []
+    whole = said("measure.profiler=time", "measure.metrics=[time, fom]")
+    assert "read with measure.profiler: stdout" in whole[0]
+
+
 def test_plan_and_run_say_it_and_neither_for_one_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
