@@ -74,5 +74,5 @@ def render(found: Reread, directory: Path) -> str:
     if len(found.unreadable) > _SHOWN:
         lines.append(f"... and {len(found.unreadable) - _SHOWN} more")
     if not found.refused and (found.changed or found.recovered):
-        lines.append(f"models of these values: orchestrator status {directory}")
+        lines.append(f"models of these values: orchestrator status {directory} --fit")
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +47,14 @@ class Written:
     notes: tuple[str, ...] = ()
     trouble: str = ""
     untried: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Failure:
+    """A run that failed: why, and what it printed and wrote where only its exit code says so."""
+
+    why: str
+    outputs: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +125,11 @@ def _completed_by_a_run(
         return Written(files=files, points=_size(chosen), untried="no run was tried, as asked", notes=notes)
     # One run may take its whole limit, whatever the budget of the campaign.
     trial = _tried(loader.load(campaign, [f"stop.budget={_MOST} core-hours"]), draft, interrupted)
-    if isinstance(trial, str):
-        return Written(files=files, points=_size(chosen), trouble=trial, notes=notes)
+    if isinstance(trial, _Failure):
+        if draft.application == "generic" and (found := times_in(trial.outputs)):
+            chosen = _affordable(replace(draft, output=found), campaign)
+            notes += (_in_spite_of(draft, found),)
+        return Written(files=files, points=_size(chosen), trouble=trial.why, notes=notes)
     draft = _completed(draft, trial, chosen)
     doubt = _doubt(draft, trial) if draft.application == "generic" else ""
     if doubt:
@@ -127,6 +139,13 @@ def _completed_by_a_run(
     if draft.application == "generic":
         notes += _of_inputs(draft, trial)
     return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
+
+
+def _in_spite_of(draft: Draft, found: Sequence[Candidate]) -> str:
+    return (
+        f"the run that failed {_yield(tuple(found), 0)}; if it did its work all the same, write || true "
+        f"behind the command in {draft.template}, and what only such runs print as measure.success"
+    )
 
 
 def _of_copies(draft: Draft) -> tuple[str, ...]:
@@ -193,7 +212,7 @@ def _affordable(draft: Draft, path: Path) -> Campaign:
     raise CampaignError(f"{path}: no budget was found that pays for the first round: set stop.budget")
 
 
-def _tried(chosen: Campaign, draft: Draft, interrupted: Callable[[], bool]) -> _Trial | str:
+def _tried(chosen: Campaign, draft: Draft, interrupted: Callable[[], bool]) -> _Trial | _Failure:
     """Run the smallest point once; return what it showed, or why not (with a hint, if a file was missing)."""
     point = smallest(assemble(chosen))
     folder = Path(tempfile.mkdtemp(prefix=f"{chosen.name}.try-", dir=Path.cwd()))
@@ -203,14 +222,16 @@ def _tried(chosen: Campaign, draft: Draft, interrupted: Callable[[], bool]) -> _
     except OrchestratorError as error:
         if not any(folder.glob(f"{RUNS}/*")):
             shutil.rmtree(folder, ignore_errors=True)
-        return f"the run at {point} could not be made: {error}"
+        return _Failure(why=f"the run at {point} could not be made: {error}", outputs={})
     run = Run(point)
     item = state.runs.get(run, RunState())
     if item.status is not RunStatus.MEASURED:
         reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
         where = folder / RUNS / run.id
         missing = FailureClass.APPLICATION in item.failures and misses_a_file(_printed(where))
-        return f"the run at {point} failed: {reason}; see {where}{missing * f'; {_inputs(draft)}'}"
+        why = f"the run at {point} failed: {reason}; see {where}{missing * f'; {_inputs(draft)}'}"
+        ended = re.search(r"exit code \d+\b(?! \(signal)", reason) and sorted(where.glob("attempt-*"))
+        return _Failure(why=why, outputs=_outputs(ended[-1], draft.copied) if ended else {})
     where = folder / RUNS / run.id / f"attempt-{item.accepted}"
     values = sum(map(len, item.samples.values()))
     text = f"one run at {point} took {item.elapsed:.3g} s"

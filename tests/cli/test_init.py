@@ -204,6 +204,23 @@ def test_a_program_that_wrote_what_it_should_have_read_is_told_apart() -> None:
     assert "note: the run wrote heat.in, which stands here, too" in shown.out
 
 
+def test_times_of_a_run_of_which_only_the_exit_code_says_that_it_failed_are_found() -> None:
+    program("check", "#!/bin/sh\necho 'Runtime: 0.5 seconds'\necho 'checksum differs'\nexit 1\n")
+    shown = run("init", "--command", "./check {n}", "--executor", "local")
+    assert shown.code == 1 and "exit code 1" in shown.err
+    assert (
+        "note: the run that failed printed 1 time: main; if it did its work all the same, write || true "
+        "behind the command in check-scaling.sh, and what only such runs print as measure.success"
+    ) in shown.out
+    script = Path("check-scaling.sh")
+    script.write_text(script.read_text().rstrip() + " || true\n")
+    more = ("--set", "measure.success=^Runtime", "--set", "strategy=full")
+    assert run("run", "check-scaling.yaml", *more).code == 0
+    program("crash", "#!/bin/sh\necho 'Runtime: 0.5 seconds'\nkill -11 $$\n")
+    shown = run("init", "--command", "./crash {n}", "--executor", "local")
+    assert shown.code == 1 and "note: the run that failed" not in shown.out
+
+
 def test_a_run_that_fails_is_reported_and_the_files_stay() -> None:
     path = program("broken", "#!/bin/sh\necho no such luck >&2\nexit 3\n")
     shown = run("init", "lulesh", "--executable", path, "--executor", "local")
