@@ -111,7 +111,10 @@ def _nothing(answer: Answer, budget: str) -> str:
     """Say why there is no suggestion."""
     run = answer.cheapest
     if run is None:
-        return "nothing left to measure within the budget"
+        return (
+            "nothing left to measure: every point has been repeated often enough, or no run is worth its "
+            "cost; further values may help (--values NAME=V,V)"
+        )
     cost = format_cost(run.seconds, cost_unit(budget), 3)
     return f"no run fits the budget: the cheapest, at {run.point}, is expected to cost {cost}"
 

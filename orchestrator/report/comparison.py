@@ -33,6 +33,7 @@ SCHEMA = 1
 SURE = 0.95
 """From this probability on, sentences say that something changed."""
 _TAIL = (1 - LEVEL / 100) / 2
+_FAR = 99.5  # percent, that two digits would round to 100
 _UNLIKELY = 0.5
 _FEW = 3  # common points
 _ZERO = "what was measured is zero in both, or nearly"
@@ -365,9 +366,10 @@ def sentence(row: Mapping[str, Any]) -> str:
     if row["ratio"] is None or row["probability"] is None:
         return "not comparable at these points"
     percent = 100 * (row["ratio"] - 1)
-    amount = f"{row['ratio']:.3g} times" if abs(percent) >= 100 else f"{abs(percent):.2g} %"
+    far = abs(percent) >= _FAR
+    amount = f"{row['ratio']:.3g} times" if far else f"{abs(percent):.2g} %"
     more = "more" if percent > 0 else "less"
-    text = f"{amount} {more}" if abs(percent) < 100 else f"{amount} as much"
+    text = f"{amount} as much" if far else f"{amount} {more}"
     if row["probability"] >= SURE:
         words = f"{text}"
     elif row["probability"] >= _UNLIKELY:

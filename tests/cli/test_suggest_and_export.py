@@ -144,6 +144,13 @@ def test_a_budget_is_greater_than_nothing(measured: Path, budget: str) -> None:
     assert (result.code, "must be greater than 0" in result.err) == (2, True)
 
 
+def test_the_budget_is_not_blamed_where_all_points_have_their_repetitions() -> None:
+    rows = [f"{n},{n / 100 + k / 1000}" for n in (10, 20, 30, 40, 50) for k in range(12)]
+    Path("often.csv").write_text("n,time\n" + "\n".join(rows) + "\n")
+    found = run("suggest", "often.csv", "--parameters", "n", "--at", "n=60", "--budget", "1 core-hour")
+    assert found.out.startswith("nothing left to measure: every point has been repeated often enough, or")
+
+
 def test_where_no_run_fits_the_budget_the_cheapest_is_named(measured: Path) -> None:
     """The cheapest point, p=1 and s=10, takes 0.11 s."""
     asked = ("suggest", measured, "--at", "p=32,s=60", "--budget", "0.01 core-seconds")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.report.comparison import sentence
 from orchestrator.report.comparison_text import facts_table, growth_table
 from orchestrator.report.junit import junit
 from tests.report.test_status_text import printed
@@ -34,6 +35,21 @@ def row(**changes: Any) -> dict[str, Any]:
         "short": {"a": None, "b": None},
         "growth": [{**growth, **changes}],
     }
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (2.0, "2 times as much"),
+        (1.999999, "2 times as much"),
+        (1.994, "99 % more"),
+        (0.004, "0.004 times as much"),
+        (0.5, "50 % less"),
+    ],
+)
+def test_no_percentage_has_an_exponent(ratio: float, text: str) -> None:
+    row = {"ratio": ratio, "probability": 0.99, "growth": [], "beyond": False}
+    assert sentence(row).startswith(text)
 
 
 @pytest.mark.parametrize(("probability", "text"), [(0.97, PROBABLE), (0.014, CHANCE)])
