@@ -29,6 +29,7 @@ from orchestrator.units import count
 
 _RUNS = 60  # that the budget is to pay for, of the largest cores, each
 _GROWTH = 10.0  # times as long as the one that was tried
+_FEWEST_TICKS = 30  # of what a time is rounded to, that make it a measurement
 _MOST = 1000  # core-hours for the one run
 _LONGEST = 2**22  # bytes of a text that is searched for times
 _DOUBLINGS = 20  # of the budget, until it pays for the first round
@@ -137,7 +138,7 @@ def _completed_by_a_run(
     else:
         shutil.rmtree(trial.campaign, ignore_errors=True)
     if draft.application == "generic":
-        notes += _of_inputs(draft, trial)
+        notes += (*_of_inputs(draft, trial), *_of_digits(draft.output or ()))
     return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
 
 
@@ -181,6 +182,20 @@ def _of_inputs(draft: Draft, trial: _Trial) -> tuple[str, ...]:
             f"one here did not see it; {_inputs(draft)}"
         )
     return tuple(notes)
+
+
+def _of_digits(output: Sequence[Candidate]) -> tuple[str, ...]:
+    """Say where the smallest run is too short for the digits that the time of the run is printed with."""
+    found = re.search(output[0].pattern, output[0].line) if output else None
+    if found is None or not (printed := re.fullmatch(r"\d+\.(\d+)", found[1])):
+        return ()
+    tick = output[0].scale * 10.0 ** -len(printed[1])
+    if output[0].value >= _FEWEST_TICKS * tick:
+        return ()
+    return (
+        f"{output[0].callpath} is printed as {found[1]}, so it is known to {tick:g} s: choose values at "
+        "which it takes longer, or read what is printed with more digits, such as a rate",
+    )
 
 
 def _inputs(draft: Draft) -> str:

@@ -221,6 +221,17 @@ def test_times_of_a_run_of_which_only_the_exit_code_says_that_it_failed_are_foun
     assert shown.code == 1 and "note: the run that failed" not in shown.out
 
 
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [("Time in seconds = 0.02", True), ("Time in seconds = 0.0204", False), ("total time: 12.5 s", False)],
+)
+def test_a_time_of_few_digits_is_told(printed: str, told: bool) -> None:
+    program("coarse", f"#!/bin/sh\necho '{printed}'\n")
+    shown = run("init", "--command", "./coarse {n}", "--executor", "local")
+    assert shown.code == 0
+    assert ("note: main is printed as 0.02, so it is known to 0.01 s: choose values" in shown.out) == told
+
+
 def test_a_run_that_fails_is_reported_and_the_files_stay() -> None:
     path = program("broken", "#!/bin/sh\necho no such luck >&2\nexit 3\n")
     shown = run("init", "lulesh", "--executable", path, "--executor", "local")
