@@ -102,7 +102,8 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
 
     A number is a time if a unit follows it, or if the words before it say so, or the header of a table above
     it. Several in a line need a label each, and wall time stands behind CPU time. Where a label is repeated,
-    its values are added, unless they add up already: the time so far, after every step.
+    its values are added, unless they add up already: the time so far, after every step. A line below another
+    one that begins farther right, and is no longer than it, is a part of it.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     found: dict[str, list[Candidate]] = {}
     totals: dict[str, list[Candidate]] = {}
     tables: dict[str, int] = {}
-    table = None
+    table, blocks = None, [list[_Line]()]
     for line in text.splitlines():
         candidates = list(_of(line))
         if not candidates and table is not None and (row := table.of(line)) is not None:
@@ -124,14 +125,20 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
         for candidate in candidates:
             of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else found
             of_all.setdefault(candidate.pattern, []).append(candidate)
+        if candidates:
+            blocks[-1].append(_line(line, candidates[0].pattern))
+        else:
+            blocks.append([])
         table = _table(line, table, bool(candidates))
     found |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
-    merged = []
+    merged, ids = [], dict[str, str]()
     for pattern, items in found.items():
         item: Candidate | None = _merged(items, elapsed)
         if item is not None and pattern in tables:
             item = _told_apart(item, len(items), tables[pattern], text)
-        merged += [] if item is None else [item]
+        if item is not None:
+            merged.append(item)
+            ids[item.pattern] = pattern
     possible = [item for item in merged if item.value <= elapsed]
     if any(map(_names_the_whole, possible)):
         merged = possible  # what is longer than the whole run is a time of what is simulated
@@ -139,7 +146,37 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     largest = max((item.value for item in merged), default=0.0)
     ranked = sorted(merged, key=lambda item: _rank(item, least if largest >= least else 0.0))[:MOST]
     whole = bool(ranked) and (_names_the_whole(ranked[0]) or ranked[0].value >= least)
-    return tuple(_with_paths(ranked, whole))
+    callers = {part: caller for block in blocks for part, caller in _outline(block)}
+    paths = _with_paths(ranked, whole, [callers.get(ids[item.pattern], "") for item in ranked], ids)
+    return tuple(paths)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line with a time: where its label begins and ends, and the pattern of its time."""
+
+    begin: int
+    end: int
+    pattern: str
+
+
+def _line(line: str, pattern: str) -> _Line:
+    line = line.expandtabs()
+    number = _VALUE.search(line)
+    label = line[: number.start() if number else None].rstrip(" .:=|")
+    return _Line(len(label) - len(label.lstrip()), len(label), pattern)
+
+
+def _outline(block: Sequence[_Line]) -> Iterator[tuple[str, str]]:
+    """Yield the patterns of parts and of what contains them; none where labels are aligned at their ends."""
+    if len({item.end for item in block}) == 1:
+        return
+    above: list[_Line] = []
+    for item in block:
+        above = [other for other in above if other.begin < item.begin]
+        if above:
+            yield item.pattern, above[-1].pattern
+        above.append(item)
 
 
 @dataclass(frozen=True)
@@ -361,15 +398,30 @@ def _rank(item: Candidate, least: float) -> tuple[bool, float]:
     return (not (_names_the_whole(item) and item.value >= least), -item.value)
 
 
-def _with_paths(items: Sequence[Candidate], whole: bool) -> Iterator[Candidate]:
-    """Yield candidates with unique call paths: ``main`` for the whole run, which is the first, if any."""
-    used: set[str] = set()
+def _with_paths(
+    items: Sequence[Candidate], whole: bool, callers: Sequence[str], ids: Mapping[str, str]
+) -> Iterator[Candidate]:
+    """Yield candidates with unique call paths: ``main`` for the whole run, which is the first, if any.
+
+    Parameters
+    ----------
+    items, whole
+        The candidates, the longest first, and whether the first is the whole run.
+    callers
+        Of each what it is a part of, by an id; empty where it is not known.
+    ids
+        The ids, by pattern.
+    """
+    known: dict[str, Candidate] = {}
     above = "main->" if whole else ""
-    for index, item in enumerate(items):
-        path = "main" if whole and index == 0 else f"{above}{item.callpath or 'time'}"
+    for index, (item, caller) in enumerate(zip(items, callers, strict=True)):
+        outer = known.get(caller)
+        within = f"{outer.callpath}->" if outer is not None and outer.value >= item.value else above
+        path = "main" if whole and index == 0 else f"{within}{item.callpath or 'time'}"
+        used = {other.callpath for other in known.values()}
         number = 2
         while path in used:
-            path = f"{above}{item.callpath or 'time'} {number}"
+            path = f"{within}{item.callpath or 'time'} {number}"
             number += 1
-        used.add(path)
-        yield replace(item, callpath=path)
+        known[ids[item.pattern]] = replace(item, callpath=path)
+        yield known[ids[item.pattern]]

@@ -216,7 +216,7 @@ def test_times_of_a_table_are_found_by_its_header() -> None:
     assert read(SNAP) == {
         "main": 0.28827,
         "main->Solve": 0.27374,
-        "main->Transport Sweeps": 0.23411,
+        "main->Solve->Transport Sweeps": 0.23411,
         "main->Input": 0.014377,
         "main->Grind": pytest.approx(34.808e-9),
     }
@@ -271,6 +271,30 @@ def test_headings_with_a_unit_of_time_are_columns_of_times_beside_rates_counts_a
     assert read(COMD) == {"main": 2.6593, "main->force": 2.4204}
     assert read(STREAM) == {"main": 0.00018, "main->Copy": 0.00013}
     assert read(SECTIONS) == {"main": 0.5, "main->Comm": 0.25}
+
+
+def test_lines_that_begin_farther_right_are_parts_of_those_above() -> None:
+    text = (
+        "total        1   2.5\nstep         2   2.0\n  force      9   1.5\n    halo     9   0.5\n"
+        "  move       9   0.25\nreduce       3   0.125\n"
+    )
+    assert read("Timer    Calls   Total (s)\n" + text) == {
+        "main": 2.5,
+        "main->step": 2.0,
+        "main->step->force": 1.5,
+        "main->step->force->halo": 0.5,
+        "main->step->move": 0.25,
+        "main->reduce": 0.125,
+    }
+    lines = "total time: 3 s\n  solve time: 2 s\n    products: 1 s\n\n      write time: 0.5 s\n"
+    assert list(read(lines)) == ["main", "main->solve", "main->solve->products", "main->write"]
+
+
+def test_lines_that_are_aligned_at_their_right_or_are_longer_are_no_parts() -> None:
+    aligned = " solver time: 3 s\n   init time: 2 s\n output time: 1 s\n  total time: 7 s\n"
+    assert list(read(aligned)) == ["main", "main->solver", "main->init", "main->output"]
+    longer = "total time: 9 s\nsetup time: 1 s\n  all steps time: 5 s\n"
+    assert list(read(longer)) == ["main", "main->all steps", "main->setup"]
 
 
 def test_headings_may_stand_one_space_apart_and_rows_differ_by_their_number_of_columns() -> None:
