@@ -319,11 +319,7 @@ def campaign_of(draft: Draft) -> str:
     ]
     if draft.further:
         lines.append(f"# Further parameters, with defaults: {', '.join(draft.further)}. See the template.")
-    point = ", ".join(f"{name}: {_text(values[-1])}" for name, values in varied.items())
-    why = "where the models must hold"
-    if draft.beyond:
-        why += f": not to be measured on {draft.slots} cores (no validate: true)"
-    lines.append(_commented(f"evaluation_point: {{{point}}}", why))
+    lines += _evaluation_point(draft, varied)
     lines += _measure(draft)
     lines += [
         _commented("strategy: information", "what to measure next"),
@@ -334,6 +330,17 @@ def campaign_of(draft: Draft) -> str:
         "seed: 1",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _evaluation_point(draft: Draft, varied: Mapping[str, Sequence[Value]]) -> list[str]:
+    """Return where the models must hold; of categories alone, which have no values beyond, everywhere."""
+    if all(isinstance(value, str) for values in varied.values() for value in values):
+        return []
+    point = ", ".join(f"{name}: {_text(values[-1])}" for name, values in varied.items())
+    why = "where the models must hold"
+    if draft.beyond:
+        why += f": not to be measured on {draft.slots} cores (no validate: true)"
+    return [_commented(f"evaluation_point: {{{point}}}", why)]
 
 
 def _program(draft: Draft) -> list[str]:

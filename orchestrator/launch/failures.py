@@ -148,7 +148,9 @@ _NO_FILE = re.compile(
 )
 # Of what is there in numbers, an error or a count of failed tests, a program only reports.
 _FAILED = re.compile(
-    r"\bFATAL\b|^\W*(?i:error)\b(?!\W*[\d.])|\bFAILED\b(?!\W*[\d.])|\bNOT CONVERGED\b", re.MULTILINE
+    r"\bFATAL\b|^\W*(?i:error)\b(?!\W*(?i:(?:is|was|of|norm)\b\W*)*[\d.])|\bFAILED\b(?!\W*[\d.])"
+    r"|\bNOT CONVERGED\b",
+    re.MULTILINE,
 )
 _OF_LOADER = re.compile(r"shared (?:object|librar)|command not found|execvp?\b|cannot start", re.IGNORECASE)
 

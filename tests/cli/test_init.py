@@ -339,6 +339,16 @@ def test_threads_are_those_of_the_environment_or_called_so(
         assert f"  {name}: [1, 2]" in Path("heat-scaling.yaml").read_text()
 
 
+def test_where_only_categories_vary_there_is_no_evaluation_point() -> None:
+    program("heat", HEAT)
+    shown = run(
+        "init", "--command", "./heat {kind} 3", "--values", "kind=1a,2b", "--no-try", "--executor", "local"
+    )
+    assert shown.code == 0, shown.err
+    assert loader.load(Path("heat-scaling.yaml")).evaluation_point is None
+    assert run("plan", "heat-scaling.yaml").code == 0
+
+
 def test_the_value_after_0_1_and_0_2_is_0_3() -> None:
     program("heat", HEAT)
     more = ["--executor", "local", "--values", "dt=0.1,0.2"]
