@@ -89,6 +89,7 @@ class OutputSection(Section):
     scale: float = 1.0
     aggregate: Literal["last", "first", "sum", "mean", "max", "min"] = "last"
     thousands: Literal[",", ".", "'", " ", "_"] | None = None
+    optional: bool = False
 
 
 class ProgramSection(Section):

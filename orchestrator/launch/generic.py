@@ -38,7 +38,8 @@ class Output:
 
     ``pattern`` is a regular expression with one group, or a group called ``value``. It is searched in
     ``file`` (``stdout``, ``stderr`` or a glob pattern). ``aggregate`` combines several matches; the result is
-    multiplied by ``scale``. ``thousands`` separates groups of three digits in the numbers.
+    multiplied by ``scale``. ``thousands`` separates groups of three digits in the numbers. ``optional``: some
+    runs write none.
     """
 
     callpath: str
@@ -48,6 +49,7 @@ class Output:
     scale: float = 1.0
     aggregate: Aggregate = "last"
     thousands: str | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +188,7 @@ def application(program: Program, parameters: Mapping[str, str], texts: Sequence
         threads=lambda values: int(threads.number(values)),
         arguments=lambda values: [render(template, values) for template in arguments],
         check=check,
-        output=lambda texts: [_sample(rule, texts) for rule in program.output],
+        output=lambda texts: _samples(program.output, texts),
         files=lambda values: {name: render(template, values) for name, template in files.items()},
         output_files=tuple(dict.fromkeys(rule.file for rule in program.output if rule.file not in _STREAMS)),
         environment=lambda values: {name: render(text, values) for name, text in environment.items()},
@@ -196,16 +198,31 @@ def application(program: Program, parameters: Mapping[str, str], texts: Sequence
 _STREAMS = ("stdout", "stderr")
 
 
-def _sample(rule: Output, texts: Mapping[str, str]) -> Sample:
-    """Read one value; raise ``ValueError`` saying what is missing."""
+def _samples(rules: Sequence[Output], texts: Mapping[str, str]) -> list[Sample]:
+    """Read the values; raise ``ValueError`` saying what is missing, or that nothing is there."""
+    found = [sample for rule in rules if (sample := _sample(rule, texts)) is not None]
+    if rules and not found:
+        raise ValueError(f"nothing matches any pattern of program.output, such as '{rules[0].pattern}'")
+    return found
+
+
+def _sample(rule: Output, texts: Mapping[str, str]) -> Sample | None:
+    """Read one value; raise ``ValueError`` saying what is missing; None of what is optional."""
     names = fnmatch.filter(sorted(texts), rule.file)
+    if not names and rule.optional:
+        return None
     if not names:
         raise ValueError(f"{rule.callpath}: no file {rule.file!r} among {', '.join(sorted(texts))}")
     found = [match for name in names for match in _found(rule, name, texts[name])]
+    if not found and rule.optional:
+        return None
     if not found:
         empty = [name for name in names if not texts[name].strip()]
         note = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
-        raise ValueError(f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{note}")
+        some = "" if empty else "; of what only some runs print, write optional: true, then see reread"
+        raise ValueError(
+            f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{note}{some}"
+        )
     value = _COMBINE[rule.aggregate]([_number(rule, match) for match in found]) * rule.scale
     return Sample(rule.callpath, rule.metric, value)
 

@@ -87,7 +87,7 @@ def test_reads_values_from_all_outputs(stencil: Application) -> None:
         ({"stdout": "total: 1\nsolve: nan ms"}, "main->solve: 'nan'.*is not finite"),
         ({"stdout": "total: 1\nsolve: fast ms"}, "main->solve: 'fast'.*is not a number"),
         ({"stdout": "total: 1\nsolve: 1 ms"}, r"main: no file '\*.log' among stdout"),
-        ({"stdout": "done"}, re.escape(r"main: nothing in stdout matches 'total: ([\d.eEdD+-]+)'") + "$"),
+        ({"stdout": "done"}, re.escape(r"main: nothing in stdout matches 'total: ([\d.eEdD+-]+)'; of what")),
         ({"stdout": " \n"}, r"\+\)' \(stdout is empty\)$"),
     ],
 )
@@ -96,6 +96,21 @@ def test_says_what_is_missing_in_the_output(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         stencil.output(texts)
+
+
+def test_what_only_some_runs_print_may_be_missing() -> None:
+    rules = (
+        Output(callpath="main", pattern=r"^total: (\S+)", optional=True),
+        Output(callpath="main->halo", pattern=r"^halo: (\S+)", optional=True),
+        Output(callpath="main->disk", pattern=r"(\S+) s", file="*.log", optional=True),
+    )
+    spec = generic.application(Program(output=rules), {})
+    assert spec.output({"stdout": "total: 2\n"}) == [Sample("main", "time", 2.0)]
+    assert len(spec.output({"stdout": "total: 2\nhalo: 1\n", "a.log": "3 s"})) == 3
+    with pytest.raises(ValueError, match=r"nothing matches any pattern of program.output, such as '\^total"):
+        spec.output({"stdout": "bye\n"})
+    with pytest.raises(ValueError, match="is not a number"):
+        spec.output({"stdout": "total: 2\nhalo: much\n"})
 
 
 @given(st.lists(st.floats(-1e9, 1e9, allow_nan=False), min_size=1, max_size=6))
