@@ -21,6 +21,7 @@ _UNITS = {
 _NUMBER = r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eEdD][+-]?\d+)?"
 _GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})"  # thousands, too
 # Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
+_IS_NUMBER = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?").fullmatch
 _VALUE = re.compile(
     rf"(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])"
     rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=(?:ms|us|s)\b))({PRINTED_SECONDS}|ms|us)\b"
@@ -45,6 +46,10 @@ _OTHER = re.compile(
 _DEVIATION = re.compile(rf"{_A}(?:std|stdev|stddev|deviation|variance){_Z}", re.IGNORECASE)
 _MEAN = re.compile(rf"{_A}(?:avg|ave|average|mean){_Z}", re.IGNORECASE)
 _PREFERRED = (re.compile(rf"{_A}total{_Z}", re.IGNORECASE), _MEAN)  # of several columns
+_MEASURED = re.compile(
+    rf"{_A}(latency|elapsed|duration|wall|walltime|wtime|runtime|cpu){_Z}", re.IGNORECASE
+)  # what is simulated has other names
+_SIZED = re.compile(r"\s*\d+\s")  # a row that begins with a number
 # Between a number and the one that it belongs to the label of: `Time for step 63 is 0.5`.
 _OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
@@ -133,7 +138,10 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     found |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     merged, ids = [], dict[str, str]()
     for pattern, items in found.items():
-        item: Candidate | None = _merged(items, elapsed)
+        sized = pattern in tables and _SIZED.match(
+            items[-1].line
+        )  # a row per size: that of the last, which is the largest
+        item: Candidate | None = items[-1] if sized else _merged(items, elapsed)
         if item is not None and pattern in tables:
             item = _told_apart(item, len(items), tables[pattern], text)
         if item is not None:
@@ -181,14 +189,17 @@ def _outline(block: Sequence[_Line]) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _Column:
-    """The times of a table: which column of how many, and their unit."""
+    """The times of a table: which column of how many, their unit, and what the header calls them."""
 
     index: int
     number: int
     unit: float
+    heading: str = ""
 
     def of(self, line: str) -> Candidate | None:
         """Return the time in a row: a label, and as many numbers as the header has columns."""
+        if _SIZED.match(line):
+            return self._of_size(line)
         numbers = list(_VALUE.finditer(line))
         if len(numbers) != self.number or not re.match(r"\s*[A-Za-z]", line):
             return None
@@ -198,6 +209,21 @@ class _Column:
         if self.unit == 1 and re.fullmatch(r"\d+", numbers[self.index][0]):
             return None  # a count among times
         return _candidate(line, numbers[self.index], self.unit)
+
+    def _of_size(self, line: str) -> Candidate | None:
+        """Return the time in a row that begins with a size, where the header says that it was measured."""
+        fields = line.split()
+        measured = _MEASURED.search(self.heading) and _unit(None, self.heading)
+        if not measured or len(fields) != self.number + 1 or not all(map(_IS_NUMBER, fields)):
+            return None
+        before, behind = rf"(?:[ \t]+\S+){{{self.index}}}", self.number - self.index - 1
+        return Candidate(
+            callpath=_words(self.heading) or "time",
+            pattern=rf"^[ \t]*\d+{before}[ \t]+(\S+)(?=(?:[ \t]+\S+){{{behind}}}[ \t]*$)",
+            scale=self.unit,
+            value=float(fields[self.index + 1]) * self.unit,
+            line=line.strip(),
+        )
 
 
 @dataclass(frozen=True)
@@ -252,7 +278,7 @@ def _column(fields: Sequence[str]) -> _Column | None:
         return None
     preferred = (k for words in _PREFERRED for k in timed if words.search(fields[k + 1]))
     index = next(preferred, timed[0])
-    return _Column(index, len(fields) - 1, units[index] or 1.0)
+    return _Column(index, len(fields) - 1, units[index] or 1.0, fields[index + 1])
 
 
 def _of(line: str) -> Iterator[Candidate]:

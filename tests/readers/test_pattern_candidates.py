@@ -273,6 +273,25 @@ def test_headings_with_a_unit_of_time_are_columns_of_times_beside_rates_counts_a
     assert read(SECTIONS) == {"main": 0.5, "main->Comm": 0.25}
 
 
+OSU = """\
+# OSU MPI Allreduce Latency Test
+# Size         Avg Latency(us)   Max Latency(us)  Iterations
+4                         0.25              0.30         100
+8                         0.50              0.60         100
+16                        1.25              1.50         100
+"""
+
+
+def test_of_a_row_per_size_the_last_counts_where_the_heading_is_that_of_a_measured_time() -> None:
+    assert read(OSU) == {"main": pytest.approx(1.25e-6)}
+    assert read(OSU, OSU + "32    2.5    3   100\n") == {"main": pytest.approx(2.5e-6)}
+    [found] = times(OSU, elapsed=0.5)
+    assert (found.callpath, found.aggregate) == ("Avg Latency", "last")
+    assert times("# Step   Time(s)   Energy\n1   0.5   3.0\n2   1.0   2.5\n") == ()
+    assert times("# Size  Latency(us)\n4  none\n") == ()
+    assert read("1 solve took 0.25 s\n2 solve took 0.5 s\n") == {"main": 0.75}
+
+
 def test_lines_that_begin_farther_right_are_parts_of_those_above() -> None:
     text = (
         "total        1   2.5\nstep         2   2.0\n  force      9   1.5\n    halo     9   0.5\n"
