@@ -216,10 +216,10 @@ class _Column:
         measured = _MEASURED.search(self.heading) and _unit(None, self.heading)
         if not measured or len(fields) != self.number + 1 or not all(map(_IS_NUMBER, fields)):
             return None
-        before, behind = rf"(?:[ \t]+\S+){{{self.index}}}", self.number - self.index - 1
+        before, behind = (r"[ \t]+\S+" * number for number in (self.index, self.number - self.index - 1))
         return Candidate(
             callpath=_words(self.heading) or "time",
-            pattern=rf"^[ \t]*\d+{before}[ \t]+(\S+)(?=(?:[ \t]+\S+){{{behind}}}[ \t]*$)",
+            pattern=rf"^[ \t]*\d+{before}[ \t]+(\S+){behind}[ \t]*$",
             scale=self.unit,
             value=float(fields[self.index + 1]) * self.unit,
             line=line.strip(),
