@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from orchestrator.errors import CampaignError
-from orchestrator.readers.pattern_candidates import Candidate
+from orchestrator.readers.printed_line import Candidate
 from orchestrator.types import Application, Value, format_value
 
 LAUNCHERS = ("mpirun", "mpiexec", "srun")

@@ -23,7 +23,8 @@ from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.executors.attempt.directory import OURS
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
-from orchestrator.readers.pattern_candidates import Candidate, times_in
+from orchestrator.readers.pattern_candidates import times_in
+from orchestrator.readers.printed_line import Candidate
 from orchestrator.types import FailureClass, Run
 from orchestrator.units import count
 

@@ -92,9 +92,17 @@ def test_a_negative_remainder_of_a_longer_time_is_zero(tmp_path: Path) -> None:
     total, rest = Sample("main", "time", 2.5), Sample("main->rest", "time", -0.004)
     found = stdout.read(tmp_path, application([total, rest]))
     assert found == [total, Sample("main->rest", "time", 0.0)]
-    for other in (Sample("main->rest", "time", -3.0), Sample("main", "iterations", -1.0)):
+    refused = [Sample("main->rest", "time", value) for value in (-3.0, -0.3)]
+    for other in (*refused, Sample("main", "iterations", -1.0)):
         with pytest.raises(ReadError, match="not a possible value; correct the adapter"):
             stdout.read(tmp_path, application([total, other]))
+
+
+def test_minus_one_is_no_remainder_however_long_the_run(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    with pytest.raises(ReadError, match=r"rest is -1\.0"):
+        samples = [Sample("main", "time", 250.0), Sample("main->rest", "time", -1.0)]
+        stdout.read(tmp_path, application(samples))
 
 
 def test_zero_is_a_possible_value(tmp_path: Path) -> None:

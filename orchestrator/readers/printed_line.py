@@ -1,0 +1,179 @@
+"""The times in a line of what an unknown program prints: numbers with a unit, or words that say so. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from orchestrator.units import PRINTED_MINUTES, PRINTED_SECONDS, printed_duration
+
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "usec", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("minute", "minutes"), 60.0),
+}
+_NUMBER = r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eEdD][+-]?\d+)?"
+_GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})"  # thousands, too
+# Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
+VALUE = re.compile(
+    rf"(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])"
+    rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=(?:ms|us|s)\b))({PRINTED_SECONDS}|ms|us)\b"
+    rf"|(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
+)
+
+
+def word(words: str) -> re.Pattern[str]:
+    """Return a pattern of whole words, in names such as solve_time, too, which have several."""
+    return re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])", re.IGNORECASE)
+
+
+_TIMED = word("time|elapsed|seconds|duration|wall|walltime|wtime|runtime")
+_UNIT_IN_LABEL = re.compile(
+    r"[(\[]\s*(?:in\s+)?([a-zµ]+)\s*[)\]]|(?:\bin |_)(ms|us|µs|ns|[mµn]?sec|[a-z]*seconds)(?=\W*$)"
+)
+# What has a unit of time, or speaks of one, and is none: rates (I/O is none), dates, sizes of steps,
+# products, and what is simulated in femtoseconds.
+_OTHER_WORDS = word("per|(?:bit|data|frame)?rates?|date|[fp]s")
+_OTHER = re.compile(
+    r"(?<!\bi)/|/(?!o\b)|flop|%|stamp|time[ _]?step|\w \* |\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
+)
+_DEVIATION, MEAN = word("std|stdev|stddev|deviation|variance"), word("avg|ave|average|mean")
+# Between a number and the one that it belongs to the label of: `Time for step 63 is 0.5`.
+_OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
+_CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
+_SIMULATED_UNITS = ("fs", "ps")
+_SIMULATED = re.compile(r"\b(?:dt|cycle|cycles|step|steps)\s*=", re.IGNORECASE)  # so is what is beside it
+_END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A time in an output: an item of ``program.output``.
+
+    ``value`` is what it yields there, in seconds; ``line`` is the line that it was found in. ``thousands`` is
+    what separates groups of three digits there. ``file`` is the output: ``stdout``, or a pattern of files.
+    """
+
+    callpath: str
+    pattern: str
+    scale: float = 1.0
+    aggregate: str = "last"
+    thousands: str | None = None
+    value: float
+    line: str
+    file: str = "stdout"
+
+
+def of_line(line: str) -> Iterator[Candidate]:
+    """Yield the times in a line: numbers with a label of their own."""
+    if _SIMULATED.search(line):
+        return
+    end = 0
+    matches = list(VALUE.finditer(line))
+    for match, following in zip_longest(matches, matches[1:]):
+        if following and _is_of_label(line, match, following):
+            continue
+        begin, label, end = end, line[end : match.start()], _end(match)
+        unit = unit_of(_unit_behind(match), label)
+        if unit is None or not re.search(r"[A-Za-z]", label) or is_no_time(label):
+            continue
+        if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
+            wall = candidate(line, following, _UNITS.get(_unit_behind(following), unit))
+            yield replace(wall, callpath=words_of(line[: match.start()]))
+            return
+        yield candidate(line, match, unit, begin)
+
+
+def is_no_time(label: str) -> bool:
+    """Tell whether a label is that of something else; of `ave, stddev, min, max` the first is a time."""
+    return bool(
+        _OTHER.search(label)
+        or _OTHER_WORDS.search(label)
+        or (_DEVIATION.search(label) and not MEAN.search(label))
+    )
+
+
+def _is_of_label(line: str, match: re.Match[str], following: re.Match[str]) -> bool:
+    """Tell whether a whole number belongs to the label of the one behind it: ``Time of step 63 is 0.5``."""
+    if _unit_behind(match) in _UNITS or not re.fullmatch(r"\d+", match[_group(match)]):
+        return False
+    if re.search(r"[:=]\s*$", line[: match.start()]):
+        return False
+    return bool(_OF_LABEL.fullmatch(line, match.end(_group(match)), following.start()))
+
+
+def _end(match: re.Match[str]) -> int:
+    """Return where a number and its unit of time end; other words behind it belong to what follows."""
+    return match.end() if _unit_behind(match) in _UNITS else match.end(_group(match))
+
+
+def _group(match: re.Match[str]) -> int:
+    """Return the group of `VALUE` that has the number, or the duration of several parts."""
+    return next(group for group in (1, 2, 4) if match[group])
+
+
+def _unit_behind(match: re.Match[str]) -> str:
+    return (match[3] or match[5] or "").strip()
+
+
+def candidate(line: str, match: re.Match[str], unit: float, begin: int = 0) -> Candidate:
+    """Return the time that was found in a line, whose own label begins somewhere in it."""
+    label = line[: match.start()]
+    number = match[_group(match)]
+    group = ".+?" if " " in number else r"\S+?"
+    seconds = printed_duration(number)
+    if seconds is None:
+        seconds = float(re.sub("[dD]", "e", number.replace(",", "")))
+    return Candidate(
+        callpath=words_of(label[begin:]) or words_of(label),
+        pattern=f"^{_pattern(label)}({group})" + (re.escape(match[3]) if match[3] else _END),
+        scale=unit,
+        thousands="," if "," in number else None,
+        value=seconds * unit,
+        line=line.strip(),
+    )
+
+
+def has_unit(label: str) -> bool:
+    """Tell whether a unit of time may stand in a label: in parentheses, or as ``in ms`` at its end."""
+    return bool(_UNIT_IN_LABEL.search(label))
+
+
+def unit_of(after: str | None, label: str) -> float | None:
+    """Return the seconds of a unit after the number or in the label; 1 where only words speak of a time."""
+    if after and after in _UNITS:
+        return _UNITS[after]
+    if after in _SIMULATED_UNITS:
+        return None
+    words = (found[1] or found[2] for found in _UNIT_IN_LABEL.finditer(label))
+    named = [_UNITS[word] for word in words if word in _UNITS]
+    if named:
+        return named[-1]
+    return 1.0 if _TIMED.search(label) else None
+
+
+def _pattern(label: str) -> str:
+    """Return a pattern of a label: numbers and spaces may differ in other runs."""
+    parts = re.split(rf"({_NUMBER}|\s+)", label)
+    return "".join(_part(part) for part in parts if part)
+
+
+def _part(text: str) -> str:
+    if text.isspace():
+        return r"\s*"
+    return r"\S+" if re.fullmatch(_NUMBER, text) else re.escape(text)
+
+
+def words_of(label: str) -> str:
+    """Return what a label names, without numbers, units and words such as ``time``: a name of a call path."""
+    words = re.sub(r"[(\[].*?[)\]]", " ", label)
+    words = re.sub(rf"{_NUMBER}|[^\w &+/-]", " ", words)
+    words = re.sub(
+        r"\b(time|elapsed|in|of|took|is|was|wall|clock|seconds)\b", " ", words, flags=re.IGNORECASE
+    )
+    words = re.sub(r"^\W*(to|for)\b", " ", words)
+    return " ".join(words.replace("->", " ").split())[:60]

@@ -1,0 +1,137 @@
+"""The times in tables that an unknown program prints: below a header that speaks of time. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from orchestrator.readers.printed_line import (
+    MEAN,
+    VALUE,
+    Candidate,
+    candidate,
+    has_unit,
+    is_no_time,
+    unit_of,
+    word,
+    words_of,
+)
+
+_HEADER = word("times?|timings?|timers?|seconds")
+_FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
+_WORDS = re.compile(r"\s+(?![(\[])")  # a unit in parentheses belongs to the word before it
+_PREFERRED = (word("total"), MEAN)  # of several columns
+# Of rows that begin with a size: what is simulated has other names.
+_MEASURED = word("latency|elapsed|duration|wall|walltime|wtime|runtime|cpu")
+_SIZED = re.compile(r"\s*\d+\s")
+_IS_NUMBER = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?").fullmatch
+
+
+def is_sized(item: Candidate) -> bool:
+    """Tell whether a time stands in a row that begins with a size."""
+    return bool(_SIZED.match(item.line))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The times of a table: which column of how many, their unit, and what the header calls them."""
+
+    index: int
+    number: int
+    unit: float
+    heading: str = ""
+
+    def of(self, line: str) -> Candidate | None:
+        """Return the time in a row: a label, and as many numbers as the header has columns."""
+        if _SIZED.match(line):
+            return self._of_size(line)
+        numbers = list(VALUE.finditer(line))
+        if len(numbers) != self.number or not re.match(r"\s*[A-Za-z]", line):
+            return None
+        between = [line[a.end() : b.start()] for a, b in pairwise(numbers)] + [line[numbers[-1].end() :]]
+        if any(text.strip(" \t|%") for text in between):
+            return None
+        if self.unit == 1 and re.fullmatch(r"\d+", numbers[self.index][0]):
+            return None  # a count among times
+        return candidate(line, numbers[self.index], self.unit)
+
+    def _of_size(self, line: str) -> Candidate | None:
+        """Return the time in a row that begins with a size, where the header says that it was measured."""
+        fields = line.split()
+        measured = _MEASURED.search(self.heading) and unit_of(None, self.heading)
+        if not measured or len(fields) != self.number + 1 or not all(map(_IS_NUMBER, fields)):
+            return None
+        before, behind = (r"[ \t]+\S+" * number for number in (self.index, self.number - self.index - 1))
+        return Candidate(
+            callpath=words_of(self.heading) or "time",
+            pattern=rf"^[ \t]*\d+{before}[ \t]+(\S+){behind}[ \t]*$",
+            scale=self.unit,
+            value=float(fields[self.index + 1]) * self.unit,
+            line=line.strip(),
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the header of a table may mean, likeliest first, and whether a row was seen."""
+
+    columns: tuple[_Column, ...]
+    begun: bool = False
+
+    def of(self, line: str) -> tuple[Candidate, int] | None:
+        """Return the time in a row, and how many numbers are behind it."""
+        rows = ((column.of(line), column.number - column.index - 1) for column in self.columns)
+        return next(((found, behind) for found, behind in rows if found is not None), None)
+
+
+def table_of(line: str, above: Table | None, is_time: bool) -> Table | None:
+    """Return the table that a line begins, or goes on with; None where there is none."""
+    if is_time:
+        return above and replace(above, begun=True)
+    if not re.search(r"[^\W_]", line):
+        return above if above is None or not above.begun or line.strip() else None
+    if VALUE.search(line):
+        return None
+    splits = (_fields(_FIELDS, line), _fields(_WORDS, line))
+    if len(splits[0]) == 1:
+        is_header = line.rstrip().endswith(":") or has_unit(line)
+        if not is_header or not _HEADER.search(line) or is_no_time(line):
+            return None
+        return Table((_Column(0, 1, unit_of(None, line) or 1.0),))
+    columns = tuple(column for fields in splits if (column := _column(fields)) is not None)
+    return Table(columns) if columns else None
+
+
+def told_apart(item: Candidate, number: int, behind: int, text: str) -> Candidate | None:
+    """Return how so many rows are told from other lines with their label; None where nothing tells them."""
+    found = re.findall(item.pattern, text, re.MULTILINE)
+    if len(found) == number:
+        return item
+    whole = rf"{item.pattern}(?=(?:[ \t|%]+[^\s|%]+){{{behind}}}[ \t|%]*$)"  # a row of so many columns
+    if behind and len(re.findall(whole, text, re.MULTILINE)) == number:
+        return replace(item, pattern=whole)
+    value = item.line.split()
+    if number > 1 or not {found[0], found[-1]} & {*value}:
+        return None
+    return replace(item, aggregate="first" if found[0] in value else "last")
+
+
+def _fields(parting: re.Pattern[str], line: str) -> list[str]:
+    return [field for field in parting.split(line.strip()) if re.search(r"\w", field)]
+
+
+def _column(fields: Sequence[str]) -> _Column | None:
+    """Return the column of times below a header: the total where there are several, or the mean."""
+    units = [None if is_no_time(field) else unit_of(None, field) for field in fields[1:]]
+    units = [
+        1.0 if unit is None and _HEADER.search(field) and not is_no_time(field) else unit
+        for unit, field in zip(units, fields[1:], strict=True)
+    ]
+    timed = [index for index, unit in enumerate(units) if unit is not None]
+    if not timed:
+        return None
+    preferred = (k for words in _PREFERRED for k in timed if words.search(fields[k + 1]))
+    index = next(preferred, timed[0])
+    return _Column(index, len(fields) - 1, units[index] or 1.0, fields[index + 1])
