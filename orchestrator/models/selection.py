@@ -25,7 +25,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
 from orchestrator.models.progress import tracked
 from orchestrator.models.regression import modeler as regression
-from orchestrator.models.regression.choice import Candidates, Family, Memory, counted
+from orchestrator.models.regression.choice import Candidates, Family, Memory
 from orchestrator.models.regression.choosing import attempt
 from orchestrator.models.regression.formula import FORMULA, Formula, formula_learner
 from orchestrator.models.regression.learner import Fitted, Learner
@@ -215,7 +215,7 @@ def _largest(series: Sequence[Series], formula: Learner) -> list[Series]:
 
 def _size(series: Series) -> float:
     """Return the mean of what was measured first, from which a choice is made: it must not change often."""
-    return float(np.exp(series.samples.y[: counted(len(series.samples))]).mean())
+    return float(np.exp(series.first.y).mean())
 
 
 def _family(chosen: Sequence[str], formula: Learner) -> Family:

@@ -1,8 +1,8 @@
 """The choice among the learners of a family: which of them predict, with what weights, and what beyond.
 
-It takes many fits, which a refit with a few more samples need not repeat: of many samples it depends on the
-first ones only, and their number is a step of a geometric series. So the same measurements give the same
-choice, whether it is remembered or made again after a restart.
+It takes many fits, which a refit with a few more measurements need not repeat: it depends on the first ones
+only (`orchestrator.models.regression.first`). So the same measurements give the same choice, whether it is
+remembered or made again after a restart.
 """
 
 from __future__ import annotations
@@ -37,11 +37,7 @@ Candidates = Callable[[Samples], Sequence[Learner]]
 
 # What predicts wherever nothing better can be fitted.
 TREND = Learner(family="trend", name="log-linear trend", fit=fit_trend)
-# By how much the samples must grow before a choice is made again, once there are so many; the steps meet 100.
-_STEP, _MANY = 1.25, 64
 _REMEMBERED = 512
-# More points are fitted, but not compared: they hardly change which learners are the best, and take hours.
-_MOST_POINTS = 32_768
 # How much worse the learner that is preferred where errors are equal may be. Chosen by hand; not derived.
 _TIE = 1.02
 # So many of those within the range are tried beyond it, too.
@@ -175,9 +171,9 @@ class Memory:
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, Choice] = OrderedDict()
 
-    def choice(self, samples: Samples, family: Family, seed: int) -> Choice:
-        """Return the choice for samples: a remembered one if it would be the same."""
-        first = in_order(samples.rows(np.arange(counted(len(samples)))))
+    def choice(self, first: Samples, family: Family, seed: int) -> Choice:
+        """Return the choice for the first measurements: a remembered one if it would be the same."""
+        first = in_order(first)
         numbers = (first.x, first.y, first.runs)
         # Ranges and categories are those of all points.
         text = b"".join(item.tobytes() for item in numbers) + repr(first.axes).encode()
@@ -187,18 +183,6 @@ class Memory:
             while len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return self._known[key]
-
-
-def counted(n: int) -> int:
-    """Return with how many of n points a choice is made, those measured first.
-
-    The largest step of a series that is not above n, nor above what is compared at most; n itself before its
-    first step.
-    """
-    if n < _MANY:
-        return n
-    steps = np.floor(np.log(min(n, _MOST_POINTS) / 100) / np.log(_STEP) + 1e-9)
-    return int(100 * _STEP**steps)
 
 
 def in_order(samples: Samples) -> Samples:

@@ -17,6 +17,7 @@ from orchestrator.models import data
 from orchestrator.models.base import Floats, Integers, Key
 from orchestrator.models.noise import locate
 from orchestrator.models.regression import alignment
+from orchestrator.models.regression.first import first_runs
 from orchestrator.models.symbolic import LARGEST_LOG
 from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Measurement, Measurements, Point, format_value
@@ -143,6 +144,8 @@ class Series:
         What was measured.
     samples
         The points.
+    first
+        Those that were measured first, without the repetitions that followed, for a choice among learners.
     sigma
         Relative noise of a single repetition; a guess where nothing was repeated.
     shared_sigma
@@ -156,6 +159,7 @@ class Series:
     callpath: str
     metric: str
     samples: Samples
+    first: Samples
     sigma: float
     shared_sigma: float
     notes: tuple[str, ...]
@@ -195,12 +199,15 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
         x = np.column_stack(columns) if columns else np.empty((len(group.points), 0))
         order = _in_time(coded, group)
         for k, (callpath, metric) in enumerate(group.labels):
+            samples = Samples(
+                axes=axes, x=x[order], y=located.log_value[k, order], runs=located.count[k, order]
+            )
+            origins = None if group.origins is None else group.origins[k, order]
             found[callpath, metric] = Series(
                 callpath=callpath,
                 metric=metric,
-                samples=Samples(
-                    axes=axes, x=x[order], y=located.log_value[k, order], runs=located.count[k, order]
-                ),
+                samples=samples,
+                first=_first(samples, group.values[k, order], aggregate, origins),
                 sigma=float(located.sigma[k]),
                 shared_sigma=float(located.shared_sigma[k]),
                 notes=group.notes[k],
@@ -208,6 +215,17 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
             )
     labels = dict.fromkeys((item.callpath, item.metric) for item in measurements.items)
     return [found[label] for label in labels if label in found], zeros
+
+
+def _first(samples: Samples, values: Floats, aggregate: str, origins: Integers | None) -> Samples:
+    """Return the samples of the first points, with the values of their first runs; see `first_runs`.
+
+    They are located by themselves: the noise, which decides how repetitions count, changes with every run.
+    """
+    some = first_runs(values)
+    points, runs = some.shape
+    located = locate(some[None], aggregate, None if origins is None else origins[None, :points, :runs])
+    return replace(samples, x=samples.x[:points], y=located.log_value[0], runs=located.count[0])
 
 
 def encoded(axes: Sequence[Axis], points: Sequence[Point]) -> Floats:

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.intervals import predictive
-from orchestrator.models.regression import choice, choosing
+from orchestrator.models.regression import choice, choosing, first
 from orchestrator.models.regression.choice import Choice, Family, choose
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import Continuation, Extrapolation, RegressionModel
@@ -229,12 +229,12 @@ class Noisy:
 
 
 def test_a_choice_is_made_with_a_step_of_a_series_and_with_tens_of_thousands_at_most() -> None:
-    numbers = [choice.counted(n) for n in range(1, 40_000)]
+    numbers = [first.counted(n) for n in range(1, 40_000)]
     assert numbers[:63] == list(range(1, 64))
     assert all(found <= n for n, found in enumerate(numbers, 1))
     steps = np.unique(numbers[99:])
     assert np.all(steps[1:] / steps[:-1] < 1.26)
-    assert choice.counted(32_768) == choice.counted(100_000) == steps[-1] > 26_000
+    assert first.counted(32_768) == first.counted(100_000) == steps[-1] > 26_000
 
 
 def test_the_probability_to_be_the_best_needs_evidence() -> None:
@@ -319,6 +319,29 @@ def test_a_refit_after_few_more_samples_chooses_from_memory(monkeypatch: pytest.
         known = Measurement("main", "time", dict(list(points.items())[:n]))
         remembering(Measurements(("p", "size", "solver"), (known,)))
     assert made == [244, 305]
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_repetitions_that_follow_make_no_choice_anew(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+    """A campaign repeats points from round to round, and one of them in every round."""
+    made: list[int] = []
+
+    def counted(samples: Samples, family: Family, rng: np.random.Generator) -> Choice:
+        made.append(len(samples))
+        return choose(samples, family, rng)
+
+    monkeypatch.setattr(choice, "choose", counted)
+    rng, remembering = np.random.default_rng(2), modeler()
+    points = {p: tuple(v[0] * rng.uniform(0.95, 1.05, runs)) for p, v in drawn(120, 5).items()}
+    some, held = dict(list(points.items())[:100]), list(drawn(20, 6))
+    for repeated, known in enumerate((some, points, points)):
+        values = dict(known)
+        for point in list(known)[: 10 * repeated]:
+            values[point] = (*values[point], 1.3 * values[point][0])
+        [model] = remembering(Measurements(("p", "size", "solver"), (Measurement("main", "time", values),)))
+    assert made == [100, 100], "ranges grew once"
+    [again] = modeler()(Measurements(("p", "size", "solver"), (Measurement("main", "time", values),)))
+    assert np.array_equal(again.value(held), model.value(held)), "the same after a restart"
 
 
 def test_beyond_the_range_at_most_so_many_samples_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
