@@ -13,8 +13,11 @@ def is_path(template: str, base: Path) -> bool:
 
 
 def is_text(template: str) -> bool:
-    """Whether a launch template is given by its text, not by its file or name."""
-    return "\n" in template
+    """Whether a launch template is given by its text, not by its file or name.
+
+    The text of one has a placeholder for the program, or several lines.
+    """
+    return "\n" in template or "{{" in template
 
 
 def find_executable(text: str, base: Path) -> str:

@@ -115,7 +115,9 @@ def run(arguments: argparse.Namespace) -> int:
     found = comparison.document(both, models, question)
     if not found["rows"]:
         raise ModelError("nothing can be compared: no call path has usable values in both")
-    found["facts"] = comparison_facts.side_by_side(*_facts(arguments, first, second, own is not None))
+    sides = _facts(arguments, first, second, own is not None)
+    found["facts"] = comparison_facts.side_by_side(*sides)
+    found["notes"] += comparison_facts.disturbances(*sides, question.names)
     if arguments.junit is not None:
         common.write(arguments.junit, junit.junit(found, "orchestrator compare"))
     if arguments.html is not None:

@@ -79,6 +79,22 @@ def most_frequent(reasons: Sequence[str]) -> tuple[str, int]:
     """
     kinds: dict[str, list[str]] = {}
     for reason in reasons:
-        kinds.setdefault(re.sub(r"\d+", "#", reason), []).append(reason)
+        kinds.setdefault(_kind(reason), []).append(reason)
     largest = max(kinds.values(), key=len, default=[])
     return (largest[-1], len(largest)) if largest else ("", 0)
+
+
+def alike(items: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Return pairs of a reason and a name grouped by the reason: numbers and directories in it do not matter.
+
+    Each group has the reason of its first item; groups and names keep their order.
+    """
+    kinds: dict[str, tuple[str, list[str]]] = {}
+    for reason, name in items:
+        kinds.setdefault(_kind(reason), (reason, []))[1].append(name)
+    return list(kinds.values())
+
+
+def _kind(reason: str) -> str:
+    """Return what reasons have in common that differ by numbers, and by the points that directories name."""
+    return re.sub(r"\d+", "#", re.sub(r"\S*/attempt-\d+\b", "#", reason))

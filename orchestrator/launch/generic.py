@@ -219,12 +219,19 @@ def _sample(rule: Output, texts: Mapping[str, str]) -> Sample | None:
     if not found:
         empty = [name for name in names if not texts[name].strip()]
         note = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
+        elsewhere = [name for name in _STREAMS if name not in names and _matches(rule, texts.get(name, ""))]
         some = "" if empty else "; of what only some runs print, write optional: true, then see reread"
+        if elsewhere:
+            some = f"; {elsewhere[0]} has it: write file: {elsewhere[0]} there, then see reread"
         raise ValueError(
             f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{note}{some}"
         )
     value = _COMBINE[rule.aggregate]([_number(rule, match) for match in found]) * rule.scale
     return Sample(rule.callpath, rule.metric, value)
+
+
+def _matches(rule: Output, text: str) -> bool:
+    return re.search(rule.pattern, text, re.MULTILINE) is not None
 
 
 def _found(rule: Output, name: str, text: str) -> Sequence[re.Match[str]]:

@@ -22,6 +22,8 @@ _MACHINE = ("name", "partition", "account", "constraint", "launcher", "mpi", "mo
 EXECUTOR = "executor: name"
 INSTANTS = ("measured from", "measured until")
 """Labels of the kind of executor, and of instants by the clock of a campaign."""
+DISTURBED = ("busy machine", "busy host", "drift")
+"""Labels of what disturbed the runs of a campaign, by `orchestrator.policy.machine.findings`."""
 
 Facts = Mapping[str, str]
 """What is known of one side, as text by label."""
@@ -39,6 +41,26 @@ def side_by_side(first: Facts, second: Facts) -> list[dict[str, Any]]:
         }
         for label in labels
     ]
+
+
+def disturbances(first: Facts, second: Facts, names: tuple[str, str]) -> tuple[str, ...]:
+    """Return a note where what disturbed one of two campaigns may be the difference between them.
+
+    Two executables of one campaign were disturbed alike, so nothing is said of them.
+    """
+    if first.get("from") == second.get("from"):
+        return ()
+    found = {
+        name: [label for label in DISTURBED if label in side]
+        for name, side in zip(names, (first, second), strict=True)
+    }
+    said = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in found.items() if labels)
+    if not said:
+        return ()
+    return (
+        f"runs were disturbed ({said}; see where they come from), which may be what differs: measure again "
+        "without it, or both in one campaign (compare in its file)",
+    )
 
 
 def facts(path: Path, known: Measurements, other: bool = False) -> Facts:
@@ -94,6 +116,7 @@ def of_campaign(directory: Path, other: bool = False) -> Facts:
         "compiler": str(executable.get("compiler") or ""),
         "python": str(provenance.get("python") or ""),
         "modules": _some(_modules(directory, seen.attempts)),
+        **{label: seen.machine.get(label, "") for label in DISTURBED},
     }
     executor, measure = rules.get("executor") or {}, rules.get("measure") or {}
     for label, section, keys in (
@@ -116,6 +139,7 @@ class _Seen:
         self.controllers: dict[str, None] = {}
         self.nodes: set[str] = set()
         self.attempts: list[str] = []
+        self.machine: Mapping[str, str] = {}
 
     def take(self, entry: journal.Entry) -> None:
         match entry.event:
@@ -126,6 +150,8 @@ class _Seen:
             case events.ControllerStarted(host=host, version=version, provenance=provenance):
                 self.controllers[host] = None
                 self.version, self.provenance = version, provenance or self.provenance
+            case events.RoundCompleted(machine=machine):
+                self.machine = machine
             case events.AttemptFinished() as event if event.failure is None:
                 self.first = self.first or (event.started or entry.time)
                 self.last = event.finished or entry.time

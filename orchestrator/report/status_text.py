@@ -15,6 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.journal.setbacks import alike
 from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
 from orchestrator.policy import failing
@@ -39,6 +40,7 @@ _WIDTH = 120
 # Rows of which a table shows all, and the share of the largest value below which longer ones leave rows out.
 _ROWS = 30
 _REASONS = 5  # of the last round's choices; more of them are only counted
+_GIVEN_UP = 5  # causes for which runs were given up; the log has all runs
 _SMALL = 0.01
 
 
@@ -255,7 +257,19 @@ def _loss_lines(status: Mapping[str, Any]) -> list[str]:
         lines.append(status["no_validation"])
     lines += discarded_lines(status["discarded"])
     lines += status["left_out"]
-    return lines + [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
+    return lines + _given_up_lines(status["given_up"])
+
+
+def _given_up_lines(items: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return what was given up: runs with the same reason, but for numbers in it, share a line."""
+    lines = []
+    groups = alike([(item["reason"], item["run"]) for item in items])
+    for reason, runs in groups[:_GIVEN_UP]:
+        more = f" and {count(len(runs) - 1, 'other run')}, alike" if len(runs) > 1 else ""
+        lines.append(f"given up: {runs[0]}{more}: {reason}")
+    if left := sum(len(runs) for _, runs in groups[_GIVEN_UP:]):
+        lines.append(f"and {count(left, 'other run')} given up: orchestrator log")
+    return lines
 
 
 def _contradiction_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -71,6 +71,13 @@ def test_a_program_without_an_adapter_needs_no_python(tmp_path: Path) -> None:
         loaded(tmp_path, GENERIC, "{{executable}} {{n}}", "program.arguments=['{n}']")
 
 
+def test_the_text_may_be_one_line(tmp_path: Path) -> None:
+    campaign = loaded(
+        tmp_path, GENERIC, "", "template='{{launcher}} {{executable}} --size={{n // p}} || true'"
+    )
+    assert "/true --size=8 || true" in script(campaign, p=2, n=16)
+
+
 def test_the_text_becomes_part_of_the_campaign(tmp_path: Path) -> None:
     first = loaded(tmp_path, LULESH, OWN)
     saved = tmp_path / "dir" / "campaign.yaml"

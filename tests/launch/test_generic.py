@@ -89,6 +89,10 @@ def test_reads_values_from_all_outputs(stencil: Application) -> None:
         ({"stdout": "total: 1\nsolve: 1 ms"}, r"main: no file '\*.log' among stdout"),
         ({"stdout": "done"}, re.escape(r"main: nothing in stdout matches 'total: ([\d.eEdD+-]+)'; of what")),
         ({"stdout": " \n"}, r"\+\)' \(stdout is empty\)$"),
+        (
+            {"stdout": " \n", "stderr": "total: 1\n"},
+            r"\(stdout is empty\); stderr has it: write file: stderr there, then see reread$",
+        ),
     ],
 )
 def test_says_what_is_missing_in_the_output(

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from orchestrator.report.status_text import (
+    _given_up_lines,
     _jobs_line,
     _left_out_lines,
     _reason_lines,
@@ -109,3 +110,15 @@ def test_values_that_models_were_fitted_without_are_named() -> None:
     assert _left_out_lines([{"callpath": "f", "metric": "time", "notes": ["p has 2 values"]}]) == []
     (line,) = _left_out_lines([{**rows[0], "category": {"solver": "cg"}}])
     assert line.startswith("note: f0 [solver=cg] time: ")
+
+
+def test_runs_that_were_given_up_for_one_cause_share_a_line() -> None:
+    reason = "parse: r/runs/n={}/time-1/attempt-1/stdout: main: nothing in stdout matches; read {} lines"
+    given_up = [{"run": f"n={n}/time-1", "reason": reason.format(n, 3 * n)} for n in (1, 20, 300)]
+    lines = _given_up_lines([*given_up, {"run": "n=4/time-1", "reason": "timeout"}])
+    assert lines == [
+        f"given up: n=1/time-1 and 2 other runs, alike: {given_up[0]['reason']}",
+        "given up: n=4/time-1: timeout",
+    ]
+    causes = [{"run": f"n={n}/time-1", "reason": "cause " + "x" * n} for n in range(7)]
+    assert _given_up_lines(causes)[-1] == "and 2 other runs given up: orchestrator log"

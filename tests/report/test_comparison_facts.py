@@ -1,0 +1,41 @@
+"""Where two sets of measurements come from, and what disturbed them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestrator.journal.events import CampaignStarted, RoundCompleted
+from orchestrator.journal.file import Journal
+from orchestrator.report import comparison_facts
+
+QUIET = {"from": "a"}
+BUSY = {"from": "b", "busy machine": "other processes took 39 % of the CPU time", "drift": "114 % slower"}
+
+
+def test_disturbed_runs_are_named_as_what_may_differ() -> None:
+    (note,) = comparison_facts.disturbances(QUIET, BUSY, ("A", "B"))
+    assert note.startswith("runs were disturbed (B: busy machine, drift; ")
+    assert comparison_facts.disturbances(QUIET, {"from": "c"}, ("A", "B")) == ()
+
+
+def test_two_executables_of_one_campaign_were_disturbed_alike() -> None:
+    assert comparison_facts.disturbances(BUSY, BUSY, ("old", "new")) == ()
+
+
+def test_what_disturbed_a_campaign_is_what_its_last_round_says(tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal:
+        journal.append([CampaignStarted(id="x", campaign={"name": "x"}, version="1")], 1.0)
+        for number, machine in enumerate(
+            ({"drift": "5 % faster"}, {"drift": "9 % slower", "only zeros": "-"})
+        ):
+            journal.append(
+                [RoundCompleted(round=number, smape=None, width=None, improved=True, machine=machine)], 2.0
+            )
+    found = comparison_facts.of_campaign(tmp_path)
+    assert found["drift"] == "9 % slower" and "only zeros" not in found
+
+
+def test_a_campaign_whose_runs_were_not_disturbed_has_no_such_label(tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal:
+        journal.append([CampaignStarted(id="x", campaign={"name": "x"}, version="1")], 1.0)
+    assert not {*comparison_facts.DISTURBED} & {*comparison_facts.of_campaign(tmp_path)}
