@@ -40,7 +40,7 @@ _SPACE = ("parameters", "constraints", "evaluation_point")
 _YIELD = ("truth", "dataset", "models", "noise")  # keys of ``executor`` that say what rehearsed runs yield
 _OPEN = (RunStatus.WAITING, RunStatus.IN_FLIGHT, RunStatus.FAILED)
 _SHOWN = 300  # characters of a command
-_SAID = ("success", "failure")  # of ``measure``: what tells runs that did their work
+_SAID = ("success", "failure", "exit_codes")  # of ``measure``: what tells runs that did their work
 CHANGEABLE_KEYS = {
     "measure": ("time_limit", "limit_margin", "expected_time", "repetitions", "reference", *_SAID),
     "program": ("output",),
@@ -88,7 +88,7 @@ def changed_rules(chosen: Campaign, known: State) -> list[str]:
     if _of_program(old, "output") != _of_program(chosen.raw, "output"):
         found.append(f"program.output holds {_LATER}")
     if _said(old) != _said(chosen.raw):
-        found.append(f"measure.success and measure.failure hold {_LATER}")
+        found.append(f"measure.success, measure.failure and measure.exit_codes hold {_LATER}")
     return found
 
 

@@ -207,6 +207,7 @@ class Measure(Section):
     reference: bool = True
     success: Annotated[str, AfterValidator(telling_pattern)] | None = None
     failure: Annotated[str, AfterValidator(telling_pattern)] | None = None
+    exit_codes: Annotated[tuple[Annotated[int, Field(ge=0, le=125)], ...], Field(min_length=1)] = (0,)
 
     @property
     def measured(self) -> tuple[str, ...]:

@@ -248,6 +248,7 @@ class Controller:
                 self._request(item.attempt),
                 self._runtime.collect,
                 maximum_charges[item.attempt],
+                self._runtime.campaign.measure.exit_codes,
             ):
                 if isinstance(event, events.AttemptFinished) and event.failure is None:
                     new += settle.replacements(self._runtime.started(item.record), executables)

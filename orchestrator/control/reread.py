@@ -7,8 +7,9 @@ runs those that can be read are, so that they can be restored.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,9 +31,13 @@ from orchestrator.journal.replay import replay
 from orchestrator.journal.state import READ_AGAIN, UNREADABLE, RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Run
 
-CHANGEABLE = {"program": ("output",), "measure": ("metrics", "aggregate", "inclusive", "success", "failure")}
+CHANGEABLE = {
+    "program": ("output",),
+    "measure": ("metrics", "aggregate", "inclusive", "success", "failure", "exit_codes"),
+}
 """Keys that say what is read: they may change here, and nothing else."""
 
+_EXIT_CODE = re.compile(r"exit code (\d+)\b")  # as reasons of failures begin
 _START_ALIKE = {"time", "stdout"}  # profilers of which each finds what it reads in runs for the other
 
 
@@ -177,7 +182,7 @@ def _read(
     unreadable: dict[Attempt, str] = {}
     discarded: list[Run] = []
     read = 0
-    for ended in _settled(entries, known):
+    for ended in _settled(entries, known, built.campaign.measure.exit_codes):
         attempt = ended.event.attempt
         try:
             samples = measured(built, directory / RUNS / attempt.id, attempt.run.kind)
@@ -206,8 +211,8 @@ class _Ended(NamedTuple):
     round: int
 
 
-def _settled(entries: Sequence[Entry], known: State) -> Iterator[_Ended]:
-    """Yield the accepted attempts, and the last of each other run whose output could not be read."""
+def _settled(entries: Sequence[Entry], known: State, exit_codes: Container[int]) -> Iterator[_Ended]:
+    """Yield the accepted attempts, and the last of each other run whose output may be read now."""
     packs: dict[Attempt, str] = {}
     ended: dict[Attempt, _Ended] = {}
     number = 0
@@ -222,11 +227,19 @@ def _settled(entries: Sequence[Entry], known: State) -> Iterator[_Ended]:
     last = {
         attempt.run: attempt
         for attempt, item in ended.items()
-        if item.event.failure is FailureClass.PARSE and known.runs[attempt.run].status in UNREADABLE
+        if _may_be_read(item.event, exit_codes) and known.runs[attempt.run].status in UNREADABLE
     }
     for attempt, item in ended.items():
         if _is_accepted(known, attempt) or last.get(attempt.run) == attempt:
             yield item
+
+
+def _may_be_read(ended: events.AttemptFinished, exit_codes: Container[int]) -> bool:
+    """Return whether an attempt failed by what it printed, or by an exit code that now counts as right."""
+    if ended.failure is FailureClass.APPLICATION:
+        code = _EXIT_CODE.match(ended.reason)
+        return code is not None and int(code[1]) in exit_codes
+    return ended.failure is FailureClass.PARSE
 
 
 def _recovered(ended: _Ended, samples: events.Samples, known: State) -> events.AttemptReread:

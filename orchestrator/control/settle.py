@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import signal
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ReadError
@@ -91,10 +91,12 @@ def events_of(
     request: AttemptRequest,
     collect: Collect,
     maximum_charge: float,
+    exit_codes: Container[int] = (0,),
 ) -> list[events.Event]:
     """Return the events of an observation; none if it reports what is known already.
 
-    ``maximum_charge`` in core-seconds: see `maximum_charges`.
+    ``maximum_charge`` in core-seconds: see `maximum_charges`. ``exit_codes``: those of runs that did their
+    work, as far as exit codes tell.
     """
     attempt = observation.attempt
     match observation.state:
@@ -109,7 +111,7 @@ def events_of(
         case AttemptState.LOST:
             return [_lost(observation, flight, maximum_charge)]
         case AttemptState.FINISHED:
-            return [_finished(observation, flight, request, collect)]
+            return [_finished(observation, flight, request, collect, exit_codes)]
     return []
 
 
@@ -223,7 +225,11 @@ def _lost(observation: Observation, flight: InFlight, maximum_charge: float) -> 
 
 
 def _finished(
-    observation: Observation, flight: InFlight, request: AttemptRequest, collect: Collect
+    observation: Observation,
+    flight: InFlight,
+    request: AttemptRequest,
+    collect: Collect,
+    exit_codes: Container[int],
 ) -> events.AttemptFinished:
     record = observation.record
     assert record is not None and record.finished is not None, "FINISHED without proof"
@@ -231,7 +237,7 @@ def _finished(
     if elapsed is None:
         elapsed = max(0.0, record.finished - record.started)
     cost, estimated = _charge(observation, flight, elapsed)
-    failure, reason = _failure(observation, request)
+    failure, reason = _failure(observation, request, exit_codes)
     samples: events.Samples = {}
     if failure is None:
         try:
@@ -261,7 +267,9 @@ def _finished(
     )
 
 
-def _failure(observation: Observation, request: AttemptRequest) -> tuple[FailureClass | None, str]:
+def _failure(
+    observation: Observation, request: AttemptRequest, exit_codes: Container[int]
+) -> tuple[FailureClass | None, str]:
     record = observation.record
     assert record is not None
     if record.full:  # what it wrote may be cut, whatever its exit code
@@ -280,7 +288,7 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
         return FailureClass.MEMORY, _OVER_MEMORY
     if observation.reason:  # the executor knows that the application did not cause the end
         return FailureClass.INFRASTRUCTURE, observation.reason
-    if record.exit_code != 0:
+    if record.exit_code not in exit_codes:
         tails = _tails(request)
         if line := sign_of_memory(tails.values()):
             return FailureClass.MEMORY, f"{_OVER_MEMORY}: {line}"

@@ -12,7 +12,9 @@ from orchestrator.types import FailureClass
 from orchestrator.units import campaign_unit
 
 _REMEDIES = {
-    FailureClass.APPLICATION: "make the program work: its script is run.sh in the directory of an attempt",
+    FailureClass.APPLICATION: "make the program work: its script is run.sh in the directory of an attempt; "
+    "or, if only the exit code is not 0, let such runs count, which costs nothing: "
+    "orchestrator reread DIR --set measure.exit_codes='[0, CODE]'",
     FailureClass.TIMEOUT: "raise measure.time_limit, or leave out the points that take longest",
     FailureClass.MEMORY: "ask for more memory (executor.sbatch.mem), or use more nodes",
     FailureClass.INFRASTRUCTURE: "see what Slurm refuses: orchestrator doctor",

@@ -112,3 +112,28 @@ def test_all_of_a_long_output_is_looked_at(tmp_path: Path, monkeypatch: pytest.M
     success.check(tmp_path, "^PASSED$", None)
     with pytest.raises(ReadError, match=r"'NOT CONV' matches: NOT CONVERGED in 9 steps"):
         success.check(tmp_path, "^PASSED$", "NOT CONV")
+
+
+LAME = CAMPAIGN.replace('echo "NOT CONVERGED" >&2', "exit 3")
+
+
+def test_other_exit_codes_may_be_right(tmp_path: Path) -> None:
+    right = loader.loads(LAME, "test.yaml", Path.cwd(), ["measure.exit_codes=[0, 3]"])
+    assert statuses(session.run(right, tmp_path, session.Hooks())) == ALL_MEASURED
+
+
+def test_runs_that_failed_by_their_exit_code_alone_are_read_again(tmp_path: Path) -> None:
+    begun = session.run(loader.loads(LAME, "test.yaml", Path.cwd()), tmp_path, session.Hooks())
+    assert statuses(begun) == ONE_FAILED
+    wrong = loader.loads(LAME, "test.yaml", Path.cwd(), ["measure.exit_codes=[0, 4]"])
+    assert reread(tmp_path, wrong).recovered == 0
+    right = loader.loads(LAME, "test.yaml", Path.cwd(), ["measure.exit_codes=[0, 3]"])
+    found = reread(tmp_path, right)
+    assert (found.recovered, found.changes) == (1, ("measure.exit_codes: [0, 4] -> [0, 3]",))
+    assert statuses(session.replayed(tmp_path)) == ALL_MEASURED
+
+
+@pytest.mark.parametrize("codes", ["[]", "[139]", "[-1]", "1"])
+def test_exit_codes_of_signals_are_never_right(codes: str) -> None:
+    with pytest.raises(CampaignError, match=r"measure\.exit_codes"):
+        load(f"measure.exit_codes={codes}")

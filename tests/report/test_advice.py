@@ -29,4 +29,6 @@ def test_outputs_that_could_not_be_read_are_read_again_for_nothing() -> None:
     assert "costs nothing: orchestrator reread study --campaign FILE" in text
     arguments = command_parser("reread")[1].parse_args(["study", "--campaign", "FILE"])
     assert str(arguments.campaign) == "FILE"
-    assert "reread" not in advice("failures", "5 points in a row were given up: application: exit code 3")
+    text = advice("failures", "5 points in a row were given up: application: exit code 3")
+    assert "--campaign" not in text and "orchestrator reread study --set measure.exit_codes=" in text
+    assert "reread" not in advice("failures", "5 points in a row were given up: timeout: ended")
