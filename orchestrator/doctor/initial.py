@@ -57,6 +57,7 @@ class _Failure:
 
     why: str
     outputs: Mapping[str, str]
+    exit_code: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,7 @@ def _completed_by_a_run(
     if isinstance(trial, _Failure):
         if draft.application == "generic" and (found := times_in(trial.outputs)):
             chosen = _affordable(replace(draft, output=found), campaign)
-            notes += (_in_spite_of(draft, found),)
+            notes += (_in_spite_of(found, trial.exit_code),)
         return Written(files=files, points=_size(chosen), trouble=trial.why, notes=notes)
     draft = _completed(draft, trial, chosen)
     doubt = _doubt(draft, trial) if draft.application == "generic" else ""
@@ -143,10 +144,10 @@ def _completed_by_a_run(
     return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
 
 
-def _in_spite_of(draft: Draft, found: Sequence[Candidate]) -> str:
+def _in_spite_of(found: Sequence[Candidate], exit_code: str) -> str:
     return (
-        f"the run that failed {_yield(tuple(found), 0)}; if it did its work all the same, write || true "
-        f"behind the command in {draft.template}, and what only such runs print as measure.success"
+        f"the run that failed {_yield(tuple(found), 0)}; if it did its work all the same, write exit_codes: "
+        f"[0, {exit_code}] below measure, and what only such runs print as success"
     )
 
 
@@ -246,8 +247,10 @@ def _tried(chosen: Campaign, draft: Draft, interrupted: Callable[[], bool]) -> _
         where = folder / RUNS / run.id
         missing = FailureClass.APPLICATION in item.failures and misses_a_file(_printed(where))
         why = f"the run at {point} failed: {reason}; see {where}{missing * f'; {_inputs(draft)}'}"
-        ended = re.search(r"exit code \d+\b(?! \(signal)", reason) and sorted(where.glob("attempt-*"))
-        return _Failure(why=why, outputs=_outputs(ended[-1], draft.copied) if ended else {})
+        code = re.search(r"exit code (\d+)\b(?! \(signal)", reason)
+        ended = sorted(where.glob("attempt-*")) if code else []
+        outputs = _outputs(ended[-1], draft.copied) if ended else {}
+        return _Failure(why=why, outputs=outputs, exit_code=code[1] if code else "")
     where = folder / RUNS / run.id / f"attempt-{item.accepted}"
     values = sum(map(len, item.samples.values()))
     text = f"one run at {point} took {item.elapsed:.3g} s"
