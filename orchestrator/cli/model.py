@@ -110,9 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json({"models": described})
     else:
         _print(described, arguments.interval, arguments.runs)
-        for note in (
-            note for point in points for note in extrapolation.of_measured(point, known, str(point))
-        ):
+        far = (note for point in points for note in extrapolation.of_measured(point, known, str(point)))
+        for note in (*far, *extrapolation.steep(described)):
             console().print(f"note: {note}", style="dim")
         if study is not None:
             _print_speedup(described, study)

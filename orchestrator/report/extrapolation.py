@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from orchestrator.types import Measurements, Point, Value
 from orchestrator.units import plain
 
 FAR = 2.0  # times the measured range: from there on it is said
+# A power from which on a parameter may well act exponentially: formulas try no larger one. Chosen by hand.
+STEEP = 5.0
 
 
 def announcements(
@@ -53,3 +56,20 @@ def of_measured(point: Point | None, known: Measurements, where: str = "the eval
         return []
     values = {name: {item[name] for item in known.points} for name in known.parameters}
     return announcements(point, values, "measured", where)
+
+
+def steep(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for every parameter that may act exponentially, by the terms of described models.
+
+    Powers fit an exponential where it was measured, and are far too low beyond.
+    """
+    found: dict[str, float] = {}
+    for factor in (factor for row in rows for term in row.get("terms", ()) for factor in term["factors"]):
+        name, exponent = factor["parameter"], factor["exponent"]
+        if exponent >= STEEP:
+            found[name] = max(exponent, found.get(name, 0.0))
+    return [
+        f"models grow as {name}**{plain(exponent)}: if {name} acts exponentially, as 2**{name}, they are too "
+        f"low beyond what was measured; let n = 2**{name} be the parameter, and give the program log2(n)"
+        for name, exponent in found.items()
+    ]

@@ -21,6 +21,7 @@ from orchestrator.models.effort import EFFORT
 from orchestrator.policy import failing
 from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
+from orchestrator.report.extrapolation import steep
 from orchestrator.report.metrics import meanings, units, with_unit
 from orchestrator.report.models_document import is_inside, label, legend, run_ends, shown
 from orchestrator.report.wording import (
@@ -58,7 +59,7 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     if large_rows:
         parts += [Text(line) for line in meanings(status["metrics"])]
         parts.append(models_table(large_rows, units(status["metrics"])))
-        if lines := _left_out_lines(large_rows):
+        if lines := [*_left_out_lines(large_rows), *(f"note: {text}" for text in steep(large_rows))]:
             parts.append(Text("\n".join(lines)))
     if status["fastest"]:
         parts.append(fastest_table(status["fastest"]))

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orchestrator.report import extrapolation
 from orchestrator.types import Measurements, Point
 from tests.cli.running import SIMULATED, run, write_campaign
+
+SCALED = """
+name: rehearsal
+application: generic
+program: {arguments: ["{s}"], output: [{callpath: main, pattern: 'time (\\S+)'}]}
+parameters: {s: [8, 9, 10, 11, 12, 13, 14]}
+stop: {budget: 1 core-hours}
+executor: {name: simulated, noise: 1, truth: {main: "1e-3 * 2**s"}}
+"""
 
 
 @pytest.mark.parametrize(
@@ -40,3 +50,31 @@ def test_plan_run_and_status_say_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert f"{said} value 125" in run("plan", "campaign.yaml").out
     assert f"{said} value 125" in run("run", "campaign.yaml").err
     assert f"{said} measured value 125" in run("status", "rehearsal").out
+
+
+def test_powers_that_look_like_an_exponential_are_named_once_a_parameter() -> None:
+    def row(name: str, exponent: float) -> dict[str, Any]:
+        return {"terms": [{"factors": [{"parameter": name, "exponent": exponent}]}]}
+
+    (line,) = extrapolation.steep([row("scale", 8.66), row("scale", 10.85), row("n", 3.0), {}])
+    assert line.startswith("models grow as scale**10.8") and "let n = 2**scale be the parameter" in line
+    assert extrapolation.steep([row("n", 4.0), row("n", -9.0)]) == []
+
+
+def test_model_says_that_a_parameter_may_act_exponentially(tmp_path: Path) -> None:
+    table = tmp_path / "runs.csv"
+    table.write_text("s,time\n" + "".join(f"{s},{1e-6 * 2**s}\n" for s in range(8, 15)))
+    shown = run("model", str(table), "--parameters", "s", "--predict", "s=17")
+    assert "note: models grow as s**" in shown.out and "give the program log2(n)" in " ".join(
+        shown.out.split()
+    )
+
+
+def test_status_says_that_a_parameter_may_act_exponentially(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "250")
+    write_campaign(tmp_path, SCALED, None)
+    run("run", "campaign.yaml")
+    assert "note: models grow as s**" in run("status", "rehearsal").out
