@@ -296,6 +296,11 @@ class LocalExecutor:
         adopted = self._adopt(request, processes.marked(request.directory))
         if adopted:
             return adopted
+        how = self._ends.get(request.name)
+        if how is not None and not (request.directory / worker.RECORD).exists():
+            # Our own process ended, so nothing will be written any more, and without a record nothing began.
+            directory.require_room(request.directory)
+            return _lost(request, 0.0, f"it never began: {how}; {error}")
         if time.time() - files.last_sign_of_life(request.directory) < _PATIENCE:
             return Observation(request.attempt, AttemptState.UNKNOWN, reason=str(error))
         return _lost(request, self.reserved_seconds(request.limit), str(error))

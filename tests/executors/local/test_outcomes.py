@@ -313,3 +313,25 @@ def test_whose_a_process_is_that_only_its_environment_tells(
             assert processes.belongs(process.pid, tmp_path / "here") is belongs
         finally:
             process.kill()
+
+
+def test_a_claim_that_a_full_disk_left_empty_costs_nothing_once_its_process_ended(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for more of it, and the whole reservation of a run that never began is not charged."""
+    request = prepared("true")
+
+    def broken(directory: Path, cpus: object) -> int:
+        (directory / worker.CLAIM).touch()
+        return subprocess.Popen(["/bin/sh", "-c", f"exit {worker.BROKEN}"]).pid
+
+    monkeypatch.setattr("orchestrator.executors.local.executor.detached.start", broken)
+    executor = LocalExecutor(slots=1)
+    executor.submit([request])
+    deadline = time.monotonic() + 20
+    while (
+        found := executor.poll([request])[0]
+    ).state is AttemptState.RUNNING and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert (found.state, found.elapsed) == (AttemptState.LOST, 0.0)
+    assert "it never began" in found.reason and "is empty" in found.reason
