@@ -15,8 +15,10 @@ _SETTLED = {RunStatus.MEASURED, RunStatus.GIVEN_UP, RunStatus.SKIPPED, RunStatus
 
 
 def measurements(state: State, parameters: Sequence[Parameter]) -> Measurements:
-    """Return what was measured, without the validation run, in an order that does not depend on timing.
+    """Return what was measured, without the validation run: point for point in the order of the rounds.
 
+    Within a round points are sorted. So the order does not depend on timing, and further rounds only add to
+    it: what depends on the first points need not be found again.
     The duration of whole attempts is a measurement, too (`WHOLE_RUN`, `ELAPSED`): it predicts costs.
     Time runs and effort runs have no metric in common, so no model sees values of both.
     """
@@ -36,16 +38,15 @@ class Collector:
         self._round = 0
         self._queue: tuple[Run, ...] | None = None  # of the state that was seen last
         self._settled = False  # whether nothing of it was open
-        self._points: set[Point] = set()
+        self._points: dict[Point, int] = {}  # with the first round of each
         self._values: dict[tuple[str, str], dict[Point, tuple[float, ...]]] = {}
         self._origins: dict[tuple[str, str], dict[Point, tuple[str, ...]]] = {}
 
     def measurements(self, state: State) -> Measurements:
         """Return what `measurements` does; states must be later ones of the same campaign."""
         for point, found in self._changed(state).items():
-            self._points.add(point)
             self._renew(point, found)
-        order = sorted(self._points, key=_order)
+        order = sorted(self._points, key=lambda point: (self._points[point], _order(point)))
         known: dict[tuple[int, ...], dict[Point, tuple[str, ...]]] = {}
         items = tuple(
             Measurement(
@@ -81,17 +82,20 @@ class Collector:
         found: dict[tuple[str, str], list[float]] = {}
         origins: dict[tuple[str, str], list[str]] = {}
         known: dict[tuple[str, ...], tuple[str, ...]] = {}  # call paths share their tuples
+        rounds: list[int] = []
 
         def add(key: tuple[str, str], value: float, origin: str) -> None:
             found.setdefault(key, []).append(value)
             origins.setdefault(key, []).append(origin)
 
         for run, item in runs:
+            rounds.append(item.round)
             if run.kind == "time":
                 add((WHOLE_RUN, ELAPSED), item.elapsed, item.origin)
             for metric, by_callpath in item.samples.items():
                 for callpath, value in by_callpath.items():
                     add((callpath, metric), value, item.origin)
+        self._points[point] = min(rounds, default=0)
         for key, values in found.items():
             self._values.setdefault(key, {})[point] = tuple(values)
             names = tuple(origins[key])

@@ -150,7 +150,7 @@ def _round_proposed(event: events.RoundProposed, state: State) -> State:
     last = {kind: known.mutate() for kind, known in state.proposed.items()}
     for run, reason in zip(event.runs, event.reasons, strict=True):
         # A run that was skipped before keeps the number of its attempts: their directories exist.
-        runs[run] = runs.get(run, RunState())._replace(status=RunStatus.WAITING)
+        runs[run] = runs.get(run, RunState())._replace(status=RunStatus.WAITING, round=event.round)
         reasons[run] = reason
         known = last.setdefault(run.kind, immutables.Map().mutate())
         known[run.point] = max(run.repetition, known.get(run.point, 0))

@@ -50,7 +50,7 @@ class RunState(NamedTuple):
     overhead of a job; ``began``: when the accepted attempt started, in Unix seconds; ``load``: shares of its
     CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs;
     ``refused``: how many attempts the executor did not take; ``unaffordable``: whether it was skipped because
-    the budget could not hold it.
+    the budget could not hold it; ``round``: the round that proposed it, 0 for a validation run.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -69,6 +69,7 @@ class RunState(NamedTuple):
     origin: str = ""
     refused: int = 0
     unaffordable: bool = False
+    round: int = 0
 
 
 class InFlight(NamedTuple):

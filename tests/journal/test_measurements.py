@@ -51,6 +51,7 @@ def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, stra
     chosen = loader.loads(CAMPAIGN.format(strategy=strategy, budget=20))
     collector, rarely = measurements.Collector(PARAMETERS), measurements.Collector(PARAMETERS)
     seen: list[Measurements] = []
+    ends: list[Measurements] = []  # of rounds
 
     def listen(entry: Entry, state: State) -> None:
         if not isinstance(entry.event, events.AttemptIntended | events.AttemptSubmitted):
@@ -61,6 +62,8 @@ def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, stra
                 seen[-1].items, measurements.measurements(state, PARAMETERS).items, strict=True
             ):
                 assert list(one.values.items()) == list(other.values.items()), "in the same order"
+        if isinstance(entry.event, events.RoundCompleted):
+            ends.append(collector.measurements(state))
 
     state = session.run(chosen, tmp_path, session.Hooks(listen=listen))
     known = seen[-1]
@@ -73,8 +76,15 @@ def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, stra
     assert sum(map(len, known.items[1].values.values())) == len(
         [item for run, item in state.runs.items() if item.accepted and run != state.validation]
     )
-    points = [point["p"] for point in known.items[0].values]
-    assert points == sorted(points), "whatever was measured first"
+    rounds: dict[Point, int] = {}
+    for run, item in state.runs.items():
+        rounds[run.point] = min(item.round, rounds.get(run.point, item.round))
+    assert known.points == tuple(
+        sorted(known.points, key=lambda p: (rounds[p], p.number("p"), p.number("n")))
+    )
+    assert len({len(one.points) for one in ends}) > 1
+    for one in ends:
+        assert known.points[: len(one.points)] == one.points, "further rounds change no order"
 
 
 def test_repetitions_that_were_skipped_do_not_count(tmp_path: Path) -> None:
