@@ -124,14 +124,17 @@ def _fields(parting: re.Pattern[str], line: str) -> list[str]:
 
 def _column(fields: Sequence[str]) -> _Column | None:
     """Return the column of times below a header: the total where there are several, or the mean."""
-    units = [None if is_no_time(field) else unit_of(None, field) for field in fields[1:]]
-    units = [
-        1.0 if unit is None and _HEADER.search(field) and not is_no_time(field) else unit
-        for unit, field in zip(units, fields[1:], strict=True)
-    ]
+    units = [_unit(field) for field in fields[1:]]
     timed = [index for index, unit in enumerate(units) if unit is not None]
     if not timed:
         return None
     preferred = (k for words in _PREFERRED for k in timed if words.search(fields[k + 1]))
     index = next(preferred, timed[0])
     return _Column(index, len(fields) - 1, units[index] or 1.0, fields[index + 1])
+
+
+def _unit(heading: str) -> float | None:
+    """Return the seconds of the unit of a column; None where it holds no times."""
+    if is_no_time(heading):
+        return None
+    return unit_of(None, heading) or (1.0 if _HEADER.search(heading) else None)
