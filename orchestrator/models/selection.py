@@ -215,7 +215,7 @@ def _largest(series: Sequence[Series], formula: Learner) -> list[Series]:
 
 def _size(series: Series) -> float:
     """Return the mean of what was measured first, from which a choice is made: it must not change often."""
-    return float(np.exp(series.first.y).mean())
+    return float(np.exp(series.first().y).mean())
 
 
 def _family(chosen: Sequence[str], formula: Learner) -> Family:

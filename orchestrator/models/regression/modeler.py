@@ -68,7 +68,7 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
     if len(samples) < _FEW or not samples.axes:
         return _of_few(series, family, np.random.default_rng(seed))
     try:
-        choice = memory.choice(series.first, family, seed)
+        choice = memory.choice(series.first(), family, seed)
     except ModelError as error:
         raise ModelError(f"{series.callpath}: {error}") from error
     samples = in_order(samples)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Self
 
 import numpy as np
@@ -145,7 +146,8 @@ class Series:
     samples
         The points.
     first
-        Those that were measured first, without the repetitions that followed, for a choice among learners.
+        Returns those that were measured first, without the repetitions that followed: a choice among learners
+        is made with them, which most call paths do not need.
     sigma
         Relative noise of a single repetition; a guess where nothing was repeated.
     shared_sigma
@@ -159,7 +161,7 @@ class Series:
     callpath: str
     metric: str
     samples: Samples
-    first: Samples
+    first: Callable[[], Samples]
     sigma: float
     shared_sigma: float
     notes: tuple[str, ...]
@@ -202,12 +204,11 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
             samples = Samples(
                 axes=axes, x=x[order], y=located.log_value[k, order], runs=located.count[k, order]
             )
-            origins = None if group.origins is None else group.origins[k, order]
             found[callpath, metric] = Series(
                 callpath=callpath,
                 metric=metric,
                 samples=samples,
-                first=_first(samples, group.values[k, order], aggregate, origins),
+                first=cache(partial(_first, samples, group, k, order, aggregate)),
                 sigma=float(located.sigma[k]),
                 shared_sigma=float(located.shared_sigma[k]),
                 notes=group.notes[k],
@@ -217,14 +218,15 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
     return [found[label] for label in labels if label in found], zeros
 
 
-def _first(samples: Samples, values: Floats, aggregate: str, origins: Integers | None) -> Samples:
+def _first(samples: Samples, group: data.Group, row: int, order: Integers, aggregate: str) -> Samples:
     """Return the samples of the first points, with the values of their first runs; see `first_runs`.
 
     They are located by themselves: the noise, which decides how repetitions count, changes with every run.
     """
-    some = first_runs(values)
+    some = first_runs(group.values[row, order])
     points, runs = some.shape
-    located = locate(some[None], aggregate, None if origins is None else origins[None, :points, :runs])
+    origins = None if group.origins is None else group.origins[row, order][None, :points, :runs]
+    located = locate(some[None], aggregate, origins)
     return replace(samples, x=samples.x[:points], y=located.log_value[0], runs=located.count[0])
 
 
