@@ -130,6 +130,19 @@ def test_a_queue_that_says_less_is_not_believed_while_accounting_is_silent(fake:
         fake.turn(700)
 
 
+def test_a_queue_that_says_more_than_the_attempt_took_is_no_last_word_where_accounting_is_late(
+    fake: FakeSlurm,
+) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request, lasted=2.0)
+    fake.turn(8)
+    fake.queue("100_0 COMPLETED")  # its end is now, not 6 s ago
+    [observation] = executor.poll([request])
+    assert observation.state is AttemptState.FINISHED and observation.estimated
+    assert observation.elapsed == 8
+    assert asked_again(fake, executor, request, "100_0 2 COMPLETED").elapsed == 2
+
+
 @pytest.mark.parametrize(("whole_nodes", "cores"), [(False, 1), (True, 4)])
 def test_a_site_that_charges_whole_nodes_charges_more_than_slurm_allocates(
     fake: FakeSlurm, whole_nodes: bool, cores: int

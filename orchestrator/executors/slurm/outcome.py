@@ -179,10 +179,11 @@ def _finished(
     elif (
         evidence.accounting
         and evidence.finished_for < settings.accounting_grace
-        and _contradicted(elapsed, record, finished)
+        and _contradicted(elapsed, record, finished, status)
     ):
-        # Right after a restart of Slurm's daemons, accounting may report less than it will later.
-        elapsed, estimated = _charge(record, finished, jobs), True
+        # Right after a restart of Slurm's daemons, accounting may report less than it will later, and
+        # slurmctld may take its own start for the end of a job that ended before.
+        elapsed, estimated = max(elapsed, _charge(record, finished, jobs)), True
     return Observation(
         request.attempt,
         AttemptState.FINISHED,
@@ -197,9 +198,14 @@ def _finished(
     )
 
 
-def _contradicted(elapsed: float, record: AttemptRecord, finished: float) -> bool:
-    """Return whether a job took fewer of the clock's whole seconds than its attempt alone."""
-    return elapsed < math.floor(finished) - math.floor(record.started)
+def _contradicted(elapsed: float, record: AttemptRecord, finished: float, status: JobStatus | None) -> bool:
+    """Return whether a job took fewer of the clock's whole seconds than its attempt alone, or too many.
+
+    That a job took longer than its attempt is believed where accounting says so, but not the queue alone.
+    """
+    only_queued = status is None or not status.accounted
+    most = _charge(record, finished, _jobs(status)) if only_queued else math.inf
+    return not math.floor(finished) - math.floor(record.started) <= elapsed <= most
 
 
 def _charge(record: AttemptRecord, finished: float, jobs: Sequence[Job]) -> float:
