@@ -192,6 +192,11 @@ Metrics = Annotated[
 ]
 
 
+LARGEST_EXIT_CODE = 125
+"""Exit codes above are the shell's: a program that it cannot start, or that a signal ended."""
+_ExitCode = Annotated[int, Field(ge=0, le=LARGEST_EXIT_CODE)]
+
+
 class Measure(Section):
     """What is measured, and how often."""
 
@@ -207,7 +212,7 @@ class Measure(Section):
     reference: bool = True
     success: Annotated[str, AfterValidator(telling_pattern)] | None = None
     failure: Annotated[str, AfterValidator(telling_pattern)] | None = None
-    exit_codes: Annotated[tuple[Annotated[int, Field(ge=0, le=125)], ...], Field(min_length=1)] = (0,)
+    exit_codes: Annotated[tuple[_ExitCode, ...], Field(min_length=1)] = (0,)
 
     @property
     def measured(self) -> tuple[str, ...]:

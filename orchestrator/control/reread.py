@@ -7,7 +7,6 @@ runs those that can be read are, so that they can be restored.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from orchestrator.control import session
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.attempts import RUNS, measured
 from orchestrator.errors import CampaignError, ReadError
+from orchestrator.executors.attempt.record import readable_record
 from orchestrator.journal import events
 from orchestrator.journal.attempt_end import origin, standalone_duration
 from orchestrator.journal.differences import differences
@@ -37,7 +37,6 @@ CHANGEABLE = {
 }
 """Keys that say what is read: they may change here, and nothing else."""
 
-_EXIT_CODE = re.compile(r"exit code (\d+)\b")  # as reasons of failures begin
 _START_ALIKE = {"time", "stdout"}  # profilers of which each finds what it reads in runs for the other
 
 
@@ -182,7 +181,7 @@ def _read(
     unreadable: dict[Attempt, str] = {}
     discarded: list[Run] = []
     read = 0
-    for ended in _settled(entries, known, built.campaign.measure.exit_codes):
+    for ended in _settled(entries, known, directory, built.campaign.measure.exit_codes):
         attempt = ended.event.attempt
         try:
             samples = measured(built, directory / RUNS / attempt.id, attempt.run.kind)
@@ -211,7 +210,9 @@ class _Ended(NamedTuple):
     round: int
 
 
-def _settled(entries: Sequence[Entry], known: State, exit_codes: Container[int]) -> Iterator[_Ended]:
+def _settled(
+    entries: Sequence[Entry], known: State, directory: Path, exit_codes: Container[int]
+) -> Iterator[_Ended]:
     """Yield the accepted attempts, and the last of each other run whose output may be read now."""
     packs: dict[Attempt, str] = {}
     ended: dict[Attempt, _Ended] = {}
@@ -227,18 +228,18 @@ def _settled(entries: Sequence[Entry], known: State, exit_codes: Container[int])
     last = {
         attempt.run: attempt
         for attempt, item in ended.items()
-        if _may_be_read(item.event, exit_codes) and known.runs[attempt.run].status in UNREADABLE
+        if _may_be_read(item.event, directory, exit_codes) and known.runs[attempt.run].status in UNREADABLE
     }
     for attempt, item in ended.items():
         if _is_accepted(known, attempt) or last.get(attempt.run) == attempt:
             yield item
 
 
-def _may_be_read(ended: events.AttemptFinished, exit_codes: Container[int]) -> bool:
+def _may_be_read(ended: events.AttemptFinished, directory: Path, exit_codes: Container[int]) -> bool:
     """Return whether an attempt failed by what it printed, or by an exit code that now counts as right."""
     if ended.failure is FailureClass.APPLICATION:
-        code = _EXIT_CODE.match(ended.reason)
-        return code is not None and int(code[1]) in exit_codes
+        record, _ = readable_record(directory / RUNS / ended.attempt.id)
+        return record is not None and record.exit_code in exit_codes
     return ended.failure is FailureClass.PARSE
 
 

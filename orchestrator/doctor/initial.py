@@ -14,6 +14,7 @@ from orchestrator.campaign import draft as drafts
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.draft import Draft
+from orchestrator.campaign.schema import LARGEST_EXIT_CODE
 from orchestrator.control import execution, planning, session
 from orchestrator.control.assembly import assemble
 from orchestrator.control.attempts import RUNS
@@ -21,6 +22,7 @@ from orchestrator.doctor.first_draft import Wanted, first_draft
 from orchestrator.doctor.trial_run import one_run, smallest
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.executors.attempt.directory import OURS
+from orchestrator.executors.attempt.record import read_record
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
 from orchestrator.readers.pattern_candidates import times_in
@@ -57,7 +59,7 @@ class _Failure:
 
     why: str
     outputs: Mapping[str, str]
-    exit_code: str = ""
+    exit_code: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +146,7 @@ def _completed_by_a_run(
     return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
 
 
-def _in_spite_of(found: Sequence[Candidate], exit_code: str) -> str:
+def _in_spite_of(found: Sequence[Candidate], exit_code: int) -> str:
     return (
         f"the run that failed {_yield(tuple(found), 0)}; if it did its work all the same, write exit_codes: "
         f"[0, {exit_code}] below measure, and what only such runs print as success"
@@ -245,12 +247,14 @@ def _tried(chosen: Campaign, draft: Draft, interrupted: Callable[[], bool]) -> _
     if item.status is not RunStatus.MEASURED:
         reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
         where = folder / RUNS / run.id
-        missing = FailureClass.APPLICATION in item.failures and misses_a_file(_printed(where))
+        failed = FailureClass.APPLICATION in item.failures
+        missing = failed and misses_a_file(_printed(where))
         why = f"the run at {point} failed: {reason}; see {where}{missing * f'; {_inputs(draft)}'}"
-        code = re.search(r"exit code (\d+)\b(?! \(signal)", reason)
-        ended = sorted(where.glob("attempt-*")) if code else []
-        outputs = _outputs(ended[-1], draft.copied) if ended else {}
-        return _Failure(why=why, outputs=outputs, exit_code=code[1] if code else "")
+        last = where / f"attempt-{item.attempts}"
+        record = read_record(last) if failed else None
+        if record is None or record.exit_code is None or record.exit_code > LARGEST_EXIT_CODE:
+            return _Failure(why=why, outputs={})
+        return _Failure(why=why, outputs=_outputs(last, draft.copied), exit_code=record.exit_code)
     where = folder / RUNS / run.id / f"attempt-{item.accepted}"
     values = sum(map(len, item.samples.values()))
     text = f"one run at {point} took {item.elapsed:.3g} s"
