@@ -84,21 +84,28 @@ class Assembly:
         rules = self.effort_rules()
         if rules is None:
             return effort_runs.NOTHING
-        return effort_runs.plan(rules, choices, state, checks, self.expected_costs(models))
+        return effort_runs.plan(rules, choices, state, checks, self.expected_costs(models, state.allocation))
 
     def _has_several_ranks(self, point: Point) -> bool:
         return self.application.ranks(self.campaign.values(point)) > 1
 
-    def expected_costs(self, models: Sequence[Model]) -> Costs:
-        """Return expected core-seconds: by models, the user's estimate, other campaigns, or a guess."""
+    def expected_costs(self, models: Sequence[Model], allocation: float = 1.0) -> Costs:
+        """Return expected core-seconds: by models, the user's estimate, other campaigns, or a guess.
+
+        ``allocation``: how many cores are charged for each that is asked for.
+        """
+
+        def cores(point: Point) -> float:
+            return allocation * self.cores(point)
+
         durations = [model for model in models if model.metric == ELAPSED]
         if durations:
-            return expected_costs(durations, self.cores)
+            return expected_costs(durations, cores)
         if self.campaign.measure.expected_time is not None:
-            return cost.each(lambda point: self.cores(point) * (self.campaign.expected_time(point) or 0.0))
+            return cost.each(lambda point: cores(point) * (self.campaign.expected_time(point) or 0.0))
         values = {item.name: item.values for item in self.campaign.parameters}
         learned = self.campaign.learned
-        known = None if learned is None else learned.neighbours.prices(ELAPSED, values, self.cores)
+        known = None if learned is None else learned.neighbours.prices(ELAPSED, values, cores)
         if known is not None:
             return known
         return cost.each(cost.guess(values, self.cores))
@@ -122,7 +129,8 @@ class Assembly:
         kept
             Core-seconds kept back for the validation.
         """
-        campaign, costs, effort = self.campaign, self.expected_costs(models), self.effort_rules()
+        campaign, effort = self.campaign, self.effort_rules()
+        costs = self.expected_costs(models, state.allocation)
         predicted = any(model.metric == ELAPSED for model in models)
         return View(
             space=failing.without(self.space, failing.regions(state)),

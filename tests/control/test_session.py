@@ -135,6 +135,14 @@ def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_pat
     assert state.time_limit == plan.derived_limit
 
 
+def test_runs_are_expected_to_cost_what_is_charged_and_not_what_was_asked_for() -> None:
+    built = assembly.assemble(load("measure.expected_time=2"))
+    points = list(built.space)[:3]
+    asked = np.array(built.view(State(), (), Measurements((), ())).costs(points))
+    charged = built.view(State()._replace(allocation=2.0), (), Measurements((), ())).costs(points)
+    assert np.all(asked > 0) and np.array_equal(charged, 2 * asked)
+
+
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
