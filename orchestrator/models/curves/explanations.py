@@ -26,6 +26,8 @@ from orchestrator.models.unseen import apart, doublings
 
 # Probability from which a formula is the answer.
 LIKELY = 0.5
+# Share of the largest probability below which nothing stands for others.
+_UNHEARD = 1e-6
 # Numbers in the factors of covariances that are looked at together: of many points some at a time.
 _TOGETHER = 4_000_000
 
@@ -210,13 +212,18 @@ class Explanations:
         return np.concatenate([*(value for value, _ in known), centre]), slopes * self.scale[:, :, None]
 
 
-def standing_for_all(weights: Floats, members: int) -> tuple[Integers, Floats]:
-    """Return members that stand for equal shares of the probability, in their order, and their weights.
+def standing_for_all(weights: Floats, members: int, group: Integers | None = None) -> tuple[Integers, Floats]:
+    """Return members that stand for equal shares of the probability, and their weights.
 
     Systematic sampling (Kitagawa, Monte Carlo filter and smoother, 1996, without the random start): the tails
-    are kept, which the most probable members alone would cut off.
+    are kept, which the most probable members alone would cut off. Members come by probability, so that their
+    order before does not matter; one ``group``, shape (weights,), after the other, so that each has members
+    for its share.
     """
-    total = np.cumsum(weights)
+    some = np.flatnonzero(weights > _UNHEARD * weights.max())
+    keys = (-weights[some],) if group is None else (-weights[some], group[some])
+    order = some[np.lexsort(keys)]
+    total = np.cumsum(weights[order])
     count = np.bincount(np.searchsorted(total, (np.arange(members) + 0.5) / members * total[-1]))
     picked = np.flatnonzero(count)
-    return picked, count[picked] / members
+    return order[picked], count[picked] / members

@@ -17,10 +17,10 @@ from orchestrator.models.curves.scatter import Scatter, log_plausible
 # Probability, before anything was measured, that curves add up: measured broadcasts are nearer to sums of
 # parameters, a neural simulation to products. How many draws they are weighed with, and how many stand for
 # all.
-_ADDITIVE, _ADDITIVE_DRAWS, _ADDITIVE_KEPT = 0.5, 512, 16
-# Every so manieth draw is looked at first; and natural logarithm of how much less probable than any other
+_ADDITIVE, _ADDITIVE_DRAWS, _ADDITIVE_KEPT = 0.5, 512, 64
+# So many draws are looked at first; and natural logarithm of how much less probable than any other
 # explanation they may be to be weighed with all.
-_STEP, _HOPELESS = 16, 15.0
+_FIRST, _HOPELESS = 32, 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ def every(
     possible = structures(process.design.points.shape[1])
     if not possible:
         return [multiplied]
-    draws = Draws(process.draws.sizes[:_ADDITIVE_DRAWS], process.draws.noise[:_ADDITIVE_DRAWS])
-    few = Draws(draws.sizes[::_STEP], draws.noise[::_STEP])
+    draws = process.draws.first(_ADDITIVE_DRAWS)
+    few = draws.first(_FIRST)
     likely = int(multiplied.given[:_ADDITIVE_DRAWS].argmax())
     result = [replace(multiplied, log_mass=multiplied.log_mass + np.log1p(-_ADDITIVE))]
     for structure in possible:

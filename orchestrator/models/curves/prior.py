@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import permutations
+from math import ceil, log2
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +53,8 @@ _COARSE = 25
 # at most by so much more in the logarithm. What happens beyond the measurements need not be like anything in
 # them. Chosen by hand in coarse steps.
 TAIL_SHARE, _TAIL_FACTOR, _TAIL_MOST = 0.25, 3.0, 0.6
-_ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 2048, 64, 48
+_ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 2048, 128, 48
+_MOST_PERMUTED = 4  # parameters of which draws come in all orders
 
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
@@ -79,6 +82,10 @@ class Draws:
     def rows(self, chosen: Integers) -> Draws:
         """Return some of them."""
         return Draws(self.sizes[chosen], self.noise[chosen])
+
+    def first(self, number: int) -> Draws:
+        """Return so many of them: they are as evenly spread as all."""
+        return Draws(self.sizes[:number], self.noise[:number])
 
 
 class Sizes(NamedTuple):
@@ -151,10 +158,22 @@ def log_price(factors: Integers, points: int, parameters: int, learned: Floats |
 
 
 def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant: float) -> Draws:
+    """Return draws, at least so many; with every draw come those with the same sizes of other parameters.
+
+    So it matters little in which order parameters are given.
+    """
     from scipy.stats import qmc  # takes a second to import
 
+    orders = list(permutations(range(parameters) if parameters <= _MOST_PERMUTED else ()))
+    different = 2 ** ceil(log2(number / len(orders)))  # the points of Sobol are even in powers of two
     kinds = [*KINDS] * parameters + ["product", "noise"]
-    uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(number)
+    uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(different)
     centre, spread = (np.array([table[kind] for kind in kinds]) for table in (centres, _SPREAD))
     sizes = 10 ** (centre + spread * ndtri(np.clip(uniform, 1e-6, 1 - 1e-6)))
-    return Draws(np.concatenate([np.full((number, 1), constant), sizes[:, :-1]], axis=1), sizes[:, -1])
+    own, shared = np.split(sizes, [len(KINDS) * parameters], axis=1)
+    own = own.reshape(different, parameters, len(KINDS))
+    if len(orders) > 1:
+        own = own[:, orders]
+    own = own.reshape(different * len(orders), len(KINDS) * parameters)
+    shared = np.repeat(shared, len(orders), axis=0)
+    return Draws(np.column_stack([np.full(len(own), constant), own, shared[:, 0]]), shared[:, 1])

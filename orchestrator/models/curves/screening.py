@@ -11,12 +11,12 @@ from orchestrator.models.base import Floats
 from orchestrator.models.curves.design import Design, Precisions
 from orchestrator.models.curves.evidence import Columns, Formulas, normalised, of_curves, of_formulas
 from orchestrator.models.curves.explanations import LIKELY
-from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact
+from orchestrator.models.curves.prior import Sizes, alone, beside, exact
 from orchestrator.models.curves.scatter import Scatter, log_plausible
 
-# Every so manieth draw is looked at: of curves alone, beside formulas, and of the scatter around exact ones,
+# So many draws are looked at, of curves alone and beside formulas; and all of the scatter around exact ones,
 # which costs little.
-_STEPS = 16, 2, 1
+_ALONE, _AROUND = 128, 32
 # Natural logarithm of how much more probable a formula must be than curves: 150 times, and 1000 times where
 # nothing was repeated, because noise is a guess there.
 _CERTAIN, _CERTAIN_ONCE = 5.0, 7.0
@@ -46,10 +46,8 @@ def formulas_suffice(
         Of curves alone.
     """
     points, parameters = design.points.shape
-    banks = alone(parameters, sizes), beside(parameters), exact(parameters, points)
-    curves, around, sharp = (
-        Draws(bank.sizes[::step], bank.noise[::step]) for bank, step in zip(banks, _STEPS, strict=True)
-    )
+    curves, around = alone(parameters, sizes).first(_ALONE), beside(parameters).first(_AROUND)
+    sharp = exact(parameters, points)
     columns = Columns.of(design, first, log_value)
     without = of_curves(design, curves, log_value)
     smooth = of_formulas(Precisions.of(design, around), columns)

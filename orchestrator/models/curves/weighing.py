@@ -241,10 +241,11 @@ class _Picked:
         log_mass = np.append(around.log_mass[own], [item.log_mass for item in curves])
         odds, of_curves = np.split(normalised(log_mass)[0], [-len(curves)])
         kept = np.flatnonzero(odds > _NEGLIGIBLE)
-        # One formula after the other, so that each has members for its share of the probability.
         beside = around.given.T[around.pattern[own][kept]] * odds[kept, None]
         weights = [item.given * share for item, share in zip(curves, of_curves, strict=True)]
-        picked, each = standing_for_all(np.concatenate([*weights, beside.ravel()]), _KEPT)
+        sizes = [*map(len, weights), *[beside.shape[1]] * len(beside)]
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        picked, each = standing_for_all(np.concatenate([*weights, beside.ravel()]), _KEPT, group)
         begin = np.cumsum([0, *map(len, weights)])
         kind = np.searchsorted(begin, picked, side="right") - 1
         draws, formula, added = picked - begin[kind], np.full(len(picked), -1), kind - 1

@@ -50,3 +50,21 @@ def test_a_pickled_model_has_nothing_that_follows_from_the_rest(model: CurveMode
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(POINTS).value, before.value)
     assert again.expression == text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_parameters_hardly_matters(seed: int) -> None:
+    """A walk in one parameter, a power of another one; draws that prefer one of them would move the ends."""
+    rng = np.random.default_rng(seed)
+    walk = dict(zip((4, 8, 16, 32, 64), np.cumsum(rng.normal(0.5, 0.4, 5)), strict=True))
+    values = {
+        point: (float(np.exp(walk[int(point.number("p"))] + rng.normal(0, 0.02)) * point.number("n") ** 1.3),)
+        for point in POINTS
+    }
+    far = Point.of({"p": 256, "n": 60})
+    ends = []
+    for names in (("p", "n"), ("n", "p")):
+        (found,) = modeler()(Measurements(names, (Measurement("main", "time", values),)))
+        predicted = found.predict([far])
+        ends.append(np.log([predicted.value[0], predicted.low[0], predicted.high[0]]))
+    np.testing.assert_allclose(ends[0], ends[1], atol=0.02)
