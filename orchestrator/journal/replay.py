@@ -253,7 +253,9 @@ def _run_skipped(event: events.RunSkipped, state: State) -> State:
 
 @_apply.register
 def _round_completed(event: events.RoundCompleted, state: State) -> State:
-    state = state._replace(machine=event.machine, remarked=state.remarked | frozenset(event.news))
+    state = state._replace(
+        machine=event.machine, remarked=state.remarked | frozenset(event.news), kept=event.kept
+    )
     if not event.measured:
         return state._replace(rounds_completed=event.round)
     return state._replace(
@@ -321,6 +323,7 @@ def _validation_proposed(event: events.ValidationProposed, state: State) -> Stat
         runs=state.runs.set(event.run, RunState(attempts=known.attempts, cost=known.cost)),
         queue=(event.run,),
         next=0,
+        kept=0.0,
     )
 
 

@@ -91,10 +91,11 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     spent, reserved, left, budget = (
         hours_in(cost[key], unit) for key in ("spent", "reserved", "left", "budget")
     )
+    kept = kept_back(cost)
     lines = [
         f"campaign {status['campaign']} ({status['id']}): {standing(status)}, round {status['round']}",
         *[REHEARSAL] * bool(status["virtual"]),
-        f"{unit}: {spent} spent, {reserved} reserved, {left} left of {budget}",
+        f"{unit}: {spent} spent, {reserved} reserved, {left} left of {budget}{kept}",
         f"runs: {_numbers(status['runs']) or 'none yet'}; {count(status['points'], 'point')} measured",
     ]
     if any(status["effort_runs"].values()):
@@ -116,6 +117,12 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     if status["pace"] is not None:
         lines.append(pace_line(status))
     return lines
+
+
+def kept_back(cost: Mapping[str, Any]) -> str:
+    """Return how much of what is left only the validation may spend; empty where nothing is kept."""
+    kept = cost["kept_for_validation"]
+    return f"; {hours_in(kept, cost['shown_in'])} of these are kept back for the validation" if kept else ""
 
 
 def pace_line(status: Mapping[str, Any]) -> str:
