@@ -409,16 +409,25 @@ def fastest_table(found: Mapping[str, Any]) -> Table:
 
 
 def fastest_lines(found: Mapping[str, Any]) -> list[str]:
-    """Return which configuration is predicted to be fastest, and whether it was measured."""
+    """Return which configuration is predicted to be fastest, and how many others may be as fast."""
     row = found["predicted"]
     if row is None:
         return []
     value = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
     measured = "not measured yet" if row["seconds"] is None else f"measured {_figure(row['seconds'])} s"
-    return [
+    lines = [
         f"fastest by prediction, of {count(found['candidates'], 'point')}: {configuration(row)}: {value} s, "
         f"{measured}"
     ]
+    alike = found.get("alike")  # not of models that an earlier version published
+    if alike and alike["points"]:
+        common = alike["common"]
+        shared = f"; all of these have {configuration({'point': common})}" if common else ""
+        others = count(alike["points"], "other point")
+        lines.append(
+            f"maybe as fast: {others}, with intervals that begin below {_figure(row['high'])} s{shared}"
+        )
+    return lines
 
 
 def configuration(row: Mapping[str, Any]) -> str:
