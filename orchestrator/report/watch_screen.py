@@ -16,7 +16,7 @@ from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.models.effort import EFFORT
 from orchestrator.report.callpath_names import named
 from orchestrator.report.models_document import label, shown
-from orchestrator.report.status_text import interval, kept_back, pace_line, predicted, standing
+from orchestrator.report.status_text import interval, pace_line, predicted, standing
 from orchestrator.report.wording import about, instant, moment, smape, uncertainty_line
 from orchestrator.storage import iso
 from orchestrator.types import Point
@@ -102,7 +102,7 @@ def _bar(cost: Mapping[str, Any]) -> Text:
     bar = Text("█" * spent, style="green")
     bar.append("▒" * reserved, style="yellow").append("·" * (_BAR - spent - reserved), style="dim")
     figures = (hours_in(cost[name], unit) for name in ("spent", "reserved", "left", "budget"))
-    text = "  {} spent, {} reserved, {} left of {} ".format(*figures) + unit + kept_back(cost)
+    text = "  {} spent, {} reserved, {} left of {} ".format(*figures) + unit
     return bar.append(text, style="default")
 
 
