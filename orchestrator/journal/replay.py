@@ -432,12 +432,12 @@ def _options(campaign: Mapping[str, Any]) -> object:
 
 def _without_memory(runs: immutables.Map[Run, RunState]) -> immutables.Map[Run, RunState]:
     """Return runs of which none says how often the memory asked for was too little: it is another one now."""
-    with runs.mutate() as changed:
-        for run, item in runs.items():
-            if item.status in READ_AGAIN and FailureClass.MEMORY in item.failures:
-                rest = tuple(failure for failure in item.failures if failure is not FailureClass.MEMORY)
-                changed[run] = item._replace(failures=rest)
-        return changed.finish()
+    changed = runs
+    for run, item in runs.items():
+        if item.status in READ_AGAIN and FailureClass.MEMORY in item.failures:
+            rest = tuple(failure for failure in item.failures if failure is not FailureClass.MEMORY)
+            changed = changed.set(run, item._replace(failures=rest))
+    return changed
 
 
 def _proposable_again(runs: Runs, proposed: Proposed, points: frozenset[Point]) -> tuple[Runs, Proposed]:

@@ -247,8 +247,9 @@ def _region(
     tried = _rules(points, size, values)
     if len(failed) < 2 or not measured or len(tried) > _MOST_RULES:
         return None
-    apart = [rule for rule in tried if _separates(known, measured, rule)]
     some = measured[:: -(-len(measured) // _MOST_MEASURED)]  # of all over the space: they are sorted
+    possible = [rule for rule in tried if _separates(known, some, rule)]  # most rules end here
+    apart = [rule for rule in possible if not _beyond(measured, known, rule).any()]
     if not apart or _chance([*known, *some], tried, len(failed)) > _CHANCE:
         return None
     rules = sorted((_corners(known, rule) for rule in apart), key=len)
@@ -321,8 +322,9 @@ def _remainders(points: Sequence[Point], names: Sequence[str]) -> list[tuple[Rel
         for name in names
         if all(isinstance(value := point[name], int) and value >= 1 for point in points)
     ]
-    pairs = [_REMAINDER.join(names) for names in permutations(whole, 2)]
-    return [((pair, "!="),) for pair in pairs if len({bool(_at(point, pair)) for point in points}) == 2]
+    values = {name: np.array([point[name] for point in points]) for name in whole}
+    left = {pair: values[pair[0]] % values[pair[1]] != 0 for pair in permutations(whole, 2)}
+    return [((_REMAINDER.join(pair), "!="),) for pair, some in left.items() if some.any() and not some.all()]
 
 
 def _at(point: Point, name: str) -> Value | None:
