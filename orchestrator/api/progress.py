@@ -118,6 +118,8 @@ class Display:
             self._said = entry.event.note
         if text:
             self.note(text)
+        if isinstance(entry.event, events.ControllerStarted) and state.round:
+            self.note(self._standing(state))
         if isinstance(entry.event, events.ControllerStarted | events.ExecutableReplaced):
             for warning in executables.warnings(state.measured_with, state.executables):
                 self.note(f"warning: {warning}")
@@ -127,6 +129,12 @@ class Display:
         self._last = time.monotonic()
         self._parts = self._described(state)
         self._progress.update(self._task, completed=state.spent, parts=self._parts)
+
+    def _standing(self, state: State) -> str:
+        """Say where a campaign stands: the next line may be hours away, when its round is completed."""
+        parts = self._described(state)
+        numbers = [text for name, text in parts.items() if name not in ("round", "cost")]
+        return f"{parts['round']} as it stands: {', '.join(numbers)}; {parts['cost']} spent"
 
     def _described(self, state: State) -> dict[str, str]:
         found = counts(state)

@@ -25,6 +25,7 @@ _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _BRACES = re.compile(r"\{[^{}\"':]*\}")  # with quotes and colons within they are JSON, or the like
 _GUESSED = (16, 32, 64, 128, 256, 512)
 _CORE_VALUES = (1, 2, 4, 8, 16, 32, 64, 128)
+_MANY = 4  # parameters from which on a space may be one of options
 _WIDTH = 32  # of keys and values before a comment
 
 
@@ -61,6 +62,8 @@ class Draft:
         Files that the template copies into the directory of every run.
     beyond
         Whether a run at the evaluation point needs more cores than this machine has.
+    tuning
+        Whether the best of the options is wanted, and not how times grow: without an evaluation point.
     """
 
     name: str
@@ -81,6 +84,18 @@ class Draft:
     tried: str = ""
     copied: Sequence[str] = ()
     beyond: bool = False
+    tuning: bool = False
+
+    @property
+    def varied(self) -> dict[str, tuple[Value, ...]]:
+        """The parameters that vary, each with its values and last that of the evaluation point."""
+        return {name: values for name, values in self.values.items() if len(values) > 1}
+
+    @property
+    def of_options(self) -> bool:
+        """Whether it looks like a tuning space: texts among the values, or many parameters."""
+        texts = (isinstance(value, str) for values in self.varied.values() for value in values)
+        return any(texts) or len(self.varied) >= _MANY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +314,7 @@ def fitting(draft: Draft, spec: Application, cores: int) -> Draft:
 
 def campaign_of(draft: Draft) -> str:
     """Return the text of a campaign file."""
-    varied = {name: values for name, values in draft.values.items() if len(values) > 1}
+    varied = draft.varied
     settings = {name: values[0] for name, values in draft.values.items() if len(values) == 1}
     lines = [
         f"# orchestrator plan {draft.name}.yaml    shows what is measured first, and what it costs",
@@ -319,10 +334,10 @@ def campaign_of(draft: Draft) -> str:
     ]
     if draft.further:
         lines.append(f"# Further parameters, with defaults: {', '.join(draft.further)}. See the template.")
-    lines += _evaluation_point(draft, varied)
+    lines += _evaluation_point(draft)
     lines += _measure(draft)
     lines += [
-        _commented("strategy: information", "what to measure next"),
+        _commented(f"strategy: {'active' if draft.tuning else 'information'}", "what to measure next"),
         "stop:",
         _commented(f"  budget: {draft.budget:.3g} core-hours", "never exceeded"),
         _commented("  patience: 3", "rounds without gain"),
@@ -332,11 +347,16 @@ def campaign_of(draft: Draft) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _evaluation_point(draft: Draft, varied: Mapping[str, Sequence[Value]]) -> list[str]:
-    """Return where the models must hold; of categories alone, which have no values beyond, everywhere."""
-    if all(isinstance(value, str) for values in varied.values() for value in values):
+def evaluation_point(draft: Draft) -> dict[str, Value]:
+    """Return where the models must hold: empty for a tuning space, and for categories alone."""
+    texts = (isinstance(value, str) for values in draft.varied.values() for value in values)
+    return {} if draft.tuning or all(texts) else {name: values[-1] for name, values in draft.varied.items()}
+
+
+def _evaluation_point(draft: Draft) -> list[str]:
+    point = ", ".join(f"{name}: {_text(value)}" for name, value in evaluation_point(draft).items())
+    if not point:
         return []
-    point = ", ".join(f"{name}: {_text(values[-1])}" for name, values in varied.items())
     why = "where the models must hold"
     if draft.beyond:
         why += f": not to be measured on {draft.slots} cores (no validate: true)"
@@ -366,10 +386,11 @@ def _program(draft: Draft) -> list[str]:
 
 def _measure(draft: Draft) -> list[str]:
     profiler = "time" if draft.output == () else "stdout"
+    repetitions = "{initial: 1, maximum: 3}" if draft.tuning else "{initial: 2, maximum: 5}"
     lines = [
         "measure:",
         _commented(f"  profiler: {profiler}", "or scorep, caliper, mpi, time: see the template"),
-        _commented("  repetitions: {initial: 2, maximum: 5}", "runs of one point"),
+        _commented(f"  repetitions: {repetitions}", "runs of one point"),
     ]
     return [*lines, f"  # {draft.tried}"] if draft.tried else lines
 

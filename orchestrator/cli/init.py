@@ -38,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="values of a parameter: n=100,200,400 (repeatable); one value makes it a setting",
     )
     add("--evaluation-point", metavar="POINT", default="", help="p=216,s=35 (default: one step beyond)")
+    add(
+        "--goal",
+        choices=("scaling", "tuning"),
+        default="scaling",
+        help="scaling: models that hold at the evaluation point; tuning: the fastest of many configurations "
+        "(default scaling)",
+    )
     add("--executor", choices=("local", "slurm"), help="default: slurm where it answers, else local")
     add("--into", metavar="DIR", type=Path, default=Path(), help="where to write (default: here)")
     add("--no-try", action="store_true", help="do not run the smallest point")
@@ -59,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         evaluation_point=_point(arguments.evaluation_point),
         directory=arguments.into,
         tries=not arguments.no_try,
+        tuning=arguments.goal == "tuning",
     )
     with interruptible() as interrupted:
         written = initial.write(wanted, interrupted)

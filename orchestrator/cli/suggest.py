@@ -21,7 +21,7 @@ from orchestrator.control import session, suggest
 from orchestrator.control.assembly import assemble
 from orchestrator.control.suggest import Answer, Question, Suggestion
 from orchestrator.errors import CampaignError, OrchestratorError
-from orchestrator.journal.measurements import ELAPSED
+from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.report import ramble, status_text
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Value
@@ -120,7 +120,7 @@ def _nothing(answer: Answer, budget: str) -> str:
 
 
 def _timed(known: Measurements, metric: str) -> Measurements:
-    """Return measurements whose metric of time is called so."""
+    """Return measurements whose metric of time is called so; another one of that name is left out."""
     there = known.metrics()
     if metric == _TIME:
         if len(there) > 1 and not {_TIME, ELAPSED} & set(there):
@@ -129,9 +129,13 @@ def _timed(known: Measurements, metric: str) -> Measurements:
                 f"note: no metric is called time; --time names the one that is, of {names}", file=sys.stderr
             )
         return known
-    if metric not in there or _TIME in there:
+    if metric not in there:
         raise CampaignError(f"--time {metric!r}: the inputs have the metrics {', '.join(there)}")
-    items = (replace(item, metric=_TIME) if item.metric == metric else item for item in known.items)
+    whole = [item.callpath == WHOLE_RUN for item in known.items if item.metric == ELAPSED]
+    if metric == ELAPSED and any(whole):
+        return known  # of an exported campaign: costs are predicted from that anyway
+    others = (item for item in known.items if item.metric != _TIME)
+    items = (replace(item, metric=_TIME) if item.metric == metric else item for item in others)
     return replace(known, items=tuple(items))
 
 

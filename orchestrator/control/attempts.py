@@ -47,7 +47,7 @@ def request(
         exclude=nodes.excluded(state.marks),
         nodelist=nodelist(rule, state, attempt.run, resources.nodes),
         placed=rule != "any",
-        memory=memory_for(state.runs[attempt.run]),
+        memory=memory_for(state, attempt.run),
         script="" if simulated else script(assembly, point, resources, attempt.run.kind),
         files={} if simulated else dict(application.files(values)),
         executable="" if simulated else campaign.executable_at(point, attempt.run.kind),

@@ -33,7 +33,9 @@ def fastest(assembly: Assembly, models: Sequence[Model], known: Measurements) ->
         ``measured``: the fastest ones, each with ``point``, ``seconds`` (the mean of its ``runs``), and what
         the models give there: ``predicted``, ``low``, ``high``. ``predicted``: the point with the lowest
         prediction among ``candidates``, which are random points and the measured ones listed; None without
-        models. ``points``: how many were measured. ``callpaths``: whose times were added.
+        models. ``alike``: how many others of these the models cannot tell from it (``points``), as their
+        intervals begin where its interval has not ended, and which values all of these have (``common``).
+        ``points``: how many were measured. ``callpaths``: whose times were added.
     """
     if assembly.campaign.evaluation_point is not None:
         return None
@@ -57,12 +59,24 @@ def fastest(assembly: Assembly, models: Sequence[Model], known: Measurements) ->
     ]
     usable = np.where(np.isfinite(value) & (value > 0), value, np.inf)
     lowest = int(np.argmin(usable))
+    alike = np.isfinite(usable) & (low <= high[lowest])
     return {
         "measured": rows[: len(best)],
         "predicted": rows[lowest] if np.isfinite(usable[lowest]) else None,
+        "alike": _alike([point for point, is_one in zip(points, alike, strict=True) if is_one]),
         "points": len(times),
         "candidates": len(points),
         "callpaths": list(paths),
+    }
+
+
+def _alike(points: Sequence[Point]) -> dict[str, Any]:
+    """Return how many points there are beside the first one, and which values they share."""
+    common = set.intersection(*(set(point.items) for point in points)) if points else set()
+    first = points[0].items if points else ()
+    return {
+        "points": max(0, len(points) - 1),
+        "common": {name: value for name, value in first if (name, value) in common},
     }
 
 

@@ -292,6 +292,7 @@ class Controller:
             machine=machine,
             news=tuple(kind for kind in machine if kind not in self.state.remarked),
             targets=quality.targets,
+            kept=self._runtime.kept(self.state, self._models),
         )
         self.commit([completed])
         self._runtime.publish(self.state, self._models)

@@ -144,13 +144,17 @@ class Runtime:
         """Return models of what was measured so far; none where that is too little."""
         return fit(self.modeler, self.measurements(state))
 
+    def kept(self, state: State, models: tuple[Model, ...]) -> float:
+        """Return the core-seconds that are kept back for the validation."""
+        return kept_for_validation(state, self.policy, self.estimates(state, models))
+
     def propose(self, state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
         """Return the strategy's choices for the next round.
 
         Where one of them could not be begun, the strategy chooses again without all such points.
         """
         known, checks = self.measurements(state), self._effort_checks(state)
-        kept = kept_for_validation(state, self.policy, self.estimates(state, models))
+        kept = self.kept(state, models)
         view = self.assembly.view(state, models, known, checks, kept)
         choices = propose(self.strategy, view, rng)
         if not choices or not models:

@@ -32,7 +32,8 @@ _INTERPRETERS = re.compile(r"python[\d.]*|julia|Rscript|perl|ruby|lua|octave|bas
 class Wanted:
     """What the user asked for; ``values`` by parameter, the last of each for the evaluation point.
 
-    ``evaluation_point``: coordinates that are to be others.
+    ``evaluation_point``: coordinates that are to be others. ``tuning``: whether the best of the options is
+    wanted, so that there is no such point.
     """
 
     application: str
@@ -44,6 +45,7 @@ class Wanted:
     evaluation_point: Mapping[str, Value]
     directory: Path
     tries: bool
+    tuning: bool = False
 
 
 def first_draft(wanted: Wanted) -> tuple[Draft, str]:
@@ -56,7 +58,10 @@ def first_draft(wanted: Wanted) -> tuple[Draft, str]:
     """
     draft, text = _of_command(wanted) if wanted.command else _of_application(wanted)
     _check_varies(draft, wanted)
-    return _with_nodes(_evaluated(draft, wanted.evaluation_point)), text
+    if wanted.tuning and wanted.evaluation_point:
+        raise CampaignError("--goal tuning has no evaluation point: leave out one of both options")
+    drafted = _evaluated(draft, wanted.evaluation_point)
+    return _with_nodes(replace(drafted, tuning=wanted.tuning)), text
 
 
 def _check_varies(draft: Draft, wanted: Wanted) -> None:
@@ -145,7 +150,7 @@ def _of_command(wanted: Wanted) -> tuple[Draft, str]:
     command, script = _with_files(command)
     command = _with_parameters_of_files(command, wanted.values)
     name = wanted.name or _free(_name(script or program), wanted.directory, script or program)
-    values = {**drafts.guessed_values(command, cores), **wanted.values}
+    values = {**drafts.guessed_values(command, cores), **_doubled(command, wanted.values)}
     draft = Draft(
         name=name,
         application="generic",
@@ -162,6 +167,23 @@ def _of_command(wanted: Wanted) -> tuple[Draft, str]:
         copied=command.copied,
     )
     return draft, drafts.template_of(command, name)
+
+
+def _doubled(command: Command, given: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Value, ...]]:
+    """Return the given values; of ranks and threads that are powers of two, the next one is the next power.
+
+    Of 1 and 2 alone nothing else tells that the step is a factor.
+    """
+    counts = [name for name in given if name in (command.ranks, command.threads)]
+    powers = {
+        name: tuple(value for value in given[name][:-1] if isinstance(value, int) and value.bit_count() == 1)
+        for name in counts
+    }
+    return {**given} | {
+        name: (*values, 2 * values[-1])
+        for name, values in powers.items()
+        if len(given[name]) > 2 and len(values) == len(given[name]) - 1
+    }
 
 
 def _with_files(command: Command) -> tuple[Command, str]:

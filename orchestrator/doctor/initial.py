@@ -27,7 +27,7 @@ from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
 from orchestrator.readers.pattern_candidates import times_in
 from orchestrator.readers.printed_line import Candidate
-from orchestrator.types import FailureClass, Run
+from orchestrator.types import FailureClass, Point, Run
 from orchestrator.units import count
 
 _RUNS = 60  # that the budget is to pay for, of the largest cores, each
@@ -99,11 +99,25 @@ def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
         campaign.write_text(drafts.campaign_of(draft), encoding="utf-8")
         draft = replace(draft, beyond=_is_beyond(draft, campaign))
         campaign.write_text(drafts.campaign_of(draft), encoding="utf-8")
-        return _completed_by_a_run(wanted, draft, files, interrupted)
+        written = _completed_by_a_run(wanted, draft, files, interrupted)
+        return replace(written, notes=(*written.notes, *_goal(draft, wanted)))
     except CampaignError:
         for path in files:
             path.unlink(missing_ok=True)
         raise
+
+
+def _goal(draft: Draft, wanted: Wanted) -> list[str]:
+    """Say what the campaign is for, where another one may be wanted: its parameters look like options."""
+    if draft.tuning or wanted.evaluation_point or not draft.of_options:
+        return []
+    point = drafts.evaluation_point(draft)
+    if not point:
+        return []
+    return [
+        f"the models are to hold at {Point.of(point)}, beyond what is measured; if the fastest "
+        "configuration is wanted instead: init --goal tuning"
+    ]
 
 
 def _is_beyond(draft: Draft, path: Path) -> bool:

@@ -207,7 +207,7 @@ class RoundCompleted:
     permits: see `orchestrator.policy.progress.enough`. ``machine``: what is known about the machine and its
     measurements, a sentence by kind (see `orchestrator.policy.machine.findings`); ``news``: the kinds that no
     earlier round had. ``targets``: without P₊, the number of random points of which ``width``, ``widest`` and
-    ``noise`` are medians.
+    ``noise`` are medians. ``kept``: core-seconds that are kept back for the validation.
     """
 
     round: int
@@ -222,6 +222,7 @@ class RoundCompleted:
     machine: Mapping[str, str] = field(default_factory=dict)
     news: tuple[str, ...] = ()
     targets: int = 0
+    kept: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from orchestrator.journal.state import (
     proposed_too,
     unassessed,
 )
-from orchestrator.types import Attempt, Point, Run
+from orchestrator.types import Attempt, FailureClass, Point, Run
 
 _COUNTING = {"threads_per_core": 1, "billing": "cores", "exclusive": False}  # with what journals may lack
 MARKED = 12  # rounds of which is known where the campaign stood
@@ -96,6 +96,8 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
         state = state._replace(validation=None, infeasible=state.infeasible - {state.validation.point})
     if event.elsewhere:
         state = _elsewhere(state, event.campaign)
+    if _options(event.campaign) != _options(state.campaign):
+        state = state._replace(runs=_without_memory(state.runs))
     if _counting(event.campaign) != _counting(state.campaign):
         state = state._replace(
             allocation=1.0, in_flight=_recounted(state.in_flight), unconfirmed=_recounted(state.unconfirmed)
@@ -253,7 +255,9 @@ def _run_skipped(event: events.RunSkipped, state: State) -> State:
 
 @_apply.register
 def _round_completed(event: events.RoundCompleted, state: State) -> State:
-    state = state._replace(machine=event.machine, remarked=state.remarked | frozenset(event.news))
+    state = state._replace(
+        machine=event.machine, remarked=state.remarked | frozenset(event.news), kept=event.kept
+    )
     if not event.measured:
         return state._replace(rounds_completed=event.round)
     return state._replace(
@@ -321,6 +325,7 @@ def _validation_proposed(event: events.ValidationProposed, state: State) -> Stat
         runs=state.runs.set(event.run, RunState(attempts=known.attempts, cost=known.cost)),
         queue=(event.run,),
         next=0,
+        kept=0.0,
     )
 
 
@@ -419,6 +424,20 @@ def _without_skipped(runs: Runs, proposed: Proposed, run: Run) -> Proposed:
     while last and runs.get(replace(run, repetition=last), skipped).status is RunStatus.SKIPPED:
         last -= 1
     return proposed.set(run.kind, known.set(run.point, last))
+
+
+def _options(campaign: Mapping[str, Any]) -> object:
+    return campaign.get("executor", {}).get("sbatch")
+
+
+def _without_memory(runs: immutables.Map[Run, RunState]) -> immutables.Map[Run, RunState]:
+    """Return runs of which none says how often the memory asked for was too little: it is another one now."""
+    changed = runs
+    for run, item in runs.items():
+        if item.status in READ_AGAIN and FailureClass.MEMORY in item.failures:
+            rest = tuple(failure for failure in item.failures if failure is not FailureClass.MEMORY)
+            changed = changed.set(run, item._replace(failures=rest))
+    return changed
 
 
 def _proposable_again(runs: Runs, proposed: Proposed, points: frozenset[Point]) -> tuple[Runs, Proposed]:

@@ -164,6 +164,7 @@ class State(NamedTuple):
     widest: float | None = None
     uncertainty: float | None = None  # width of the last round
     targets: int = 0  # points of which that is a median; 0: it is the width at P₊
+    kept: float = 0.0  # for the validation, after the last round
     noise: float | None = None  # relative width of the range of single runs at P₊
     narrow_rounds: int = 0  # in a row, with intervals as narrow as the noise permits
     spent_at_gain: float = 0.0  # when a round was completed that was a gain

@@ -3,7 +3,8 @@
 A program that needs too much memory at large sizes, or does not converge there, fails at every such point. A
 campaign that learns it from the first of them spends its budget elsewhere. So points are set aside that are
 beyond failed ones in the fewest parameters in which no measured point is, unless chance may arrange failures
-so.
+so. A program may also fail wherever one parameter is no multiple of another one, as a size and the ranks that
+it is divided among.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import combinations, product
+from itertools import chain, combinations, permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +32,21 @@ _CHANCE, _RELABELINGS = 0.05, 199
 # of a second. Chosen by hand; not derived.
 _MOST_MEASURED, _MOST_RULES = 200, 500
 _MOST_PARAMETERS = 4  # of a rule
+_SIZE_OF_REMAINDERS = 2  # parameters of one
 _MOST_NAMED = 3
 LEFT_OUT = "left out: "
 # What failures of one cause have in common: their class, and with which exit code the program ended.
 _KIND = re.compile(r"^([^:]*(?:: exit code \d+)?).*", re.DOTALL)
 
+_REMAINDER = " % "  # between two parameters: no multiple of ranks, say, can be divided among them
+
 Relation = tuple[str, str]
-"""A parameter, and how its value compares with that of a failed point: ``>=``, ``<=`` or ``=``."""
+"""A parameter, and how its value compares with that of a failed point: ``>=``, ``<=`` or ``=``.
+
+Or a remainder that both points have, whatever it is: ``n % p`` and ``!=``.
+"""
 Condition = tuple[str, str, Value]
-"""A relation to a value: ``n >= 400``."""
+"""A relation to a value: ``n >= 400``, or ``n % p != 0``."""
 Corner = tuple[Condition, ...]
 """Relations to the values of one failed point, all of which must hold: ``n >= 400`` and ``p <= 2``."""
 
@@ -92,7 +99,7 @@ def _follows(point: Point, rules: Iterable[Sequence[Corner]]) -> bool:
     for rule in rules:  # plain loops: a search space may have millions of points
         for corner in rule:
             for name, how, limit in corner:
-                if not _holds(values.get(name), how, limit):
+                if not _holds(_coordinate(values, name), how, limit):
                     break
             else:
                 break  # one corner is enough
@@ -103,6 +110,8 @@ def _follows(point: Point, rules: Iterable[Sequence[Corner]]) -> bool:
 
 def _in_words(rule: Sequence[Corner]) -> str:
     texts = [_all_of(corner) for corner in rule]
+    if len(texts) == 1:
+        return texts[0]
     return listed([f"({text})" if " and " in text else text for text in texts], _MOST_NAMED, " or ")
 
 
@@ -216,9 +225,14 @@ def _regions(failed: tuple[tuple[Point, str], ...], measured: frozenset[Point]) 
 
 
 def _simplest(failed: Mapping[Point, str], measured: Sequence[Point]) -> Region | None:
-    """Return the region with conditions on the fewest parameters, or of values at which every run fails."""
+    """Return the region with conditions on the fewest parameters, or of values at which every run fails.
+
+    A value may fail together with a condition on one other parameter, as where a program hangs with one size
+    on several ranks.
+    """
     found = (_region(failed, measured, size) for size in range(1, _MOST_PARAMETERS + 1))
-    return next(filter(None, found), None) or _region(failed, measured, 1, values=True)
+    at_values = (_region(failed, measured, size, values=True) for size in (1, 2))
+    return next(filter(None, chain(found, at_values)), None)
 
 
 def _region(
@@ -233,12 +247,13 @@ def _region(
     tried = _rules(points, size, values)
     if len(failed) < 2 or not measured or len(tried) > _MOST_RULES:
         return None
-    apart = [rule for rule in tried if not _beyond(measured, known, rule).any()]
     some = measured[:: -(-len(measured) // _MOST_MEASURED)]  # of all over the space: they are sorted
+    possible = [rule for rule in tried if _separates(known, some, rule)]  # most rules end here
+    apart = [rule for rule in possible if not _beyond(measured, known, rule).any()]
     if not apart or _chance([*known, *some], tried, len(failed)) > _CHANCE:
         return None
     rules = sorted((_corners(known, rule) for rule in apart), key=len)
-    separating = {name for rule in apart for name, _ in rule}
+    separating = {part for rule in apart for name, _ in rule for part in name.split(_REMAINDER)}
     others = [name for name in _shared(points) if name not in separating]
     cause, _ = most_frequent(list(failed.values()))
     return Region(
@@ -248,6 +263,12 @@ def _region(
         measured=len(measured),
         cause=cause,
     )
+
+
+def _separates(failed: Sequence[Point], measured: Sequence[Point], rule: Sequence[Relation]) -> bool:
+    """Return whether a rule holds of all failures (of remainders, it need not), and of no measured point."""
+    itself = np.diagonal(_beyond(failed, failed, rule))
+    return bool(itself.all()) and not _beyond(measured, failed, rule).any()
 
 
 def _shared(points: Sequence[Point]) -> list[str]:
@@ -282,7 +303,10 @@ def _rules(points: Sequence[Point], size: int, values: bool) -> list[tuple[Relat
     ways = {name: [(name, ">="), (name, "<=")] for name in ordered}
     ways |= {name: [(name, "=")] for name in categorical}
     if not values:
-        return [rule for names in combinations(ways, size) for rule in product(*map(ways.__getitem__, names))]
+        chosen = combinations(ways, size)
+        rules = [rule for names in chosen for rule in product(*map(ways.__getitem__, names))]
+        remainders = _remainders(points, ordered) if size == _SIZE_OF_REMAINDERS else []
+        return [*rules, *remainders] if len(rules) + len(remainders) <= _MOST_RULES else rules
     return [
         ((name, "="), *rule)
         for name in ordered
@@ -291,14 +315,41 @@ def _rules(points: Sequence[Point], size: int, values: bool) -> list[tuple[Relat
     ]
 
 
+def _remainders(points: Sequence[Point], names: Sequence[str]) -> list[tuple[Relation, ...]]:
+    """Return which parameters leave a remainder at some of the points when divided by another one."""
+    whole = [
+        name
+        for name in names
+        if all(isinstance(value := point[name], int) and value >= 1 for point in points)
+    ]
+    values = {name: np.array([point[name] for point in points]) for name in whole}
+    left = {pair: values[pair[0]] % values[pair[1]] != 0 for pair in permutations(whole, 2)}
+    return [((_REMAINDER.join(pair), "!="),) for pair, some in left.items() if some.any() and not some.all()]
+
+
+def _at(point: Point, name: str) -> Value | None:
+    return _coordinate(point.as_dict(), name) if _REMAINDER in name else point[name]
+
+
+def _coordinate(values: Mapping[str, Value], name: str) -> Value | None:
+    """Return the value of a parameter, or the remainder of two; None of a point that lacks one."""
+    if name in values or _REMAINDER not in name:
+        return values.get(name)
+    number, divisor = map(values.get, name.split(_REMAINDER))
+    return number % divisor if isinstance(number, int) and isinstance(divisor, int) and divisor else None
+
+
 def _beyond(points: Sequence[Point], others: Sequence[Point], rule: Sequence[Relation]) -> NDArray[np.bool_]:
     """Return whether points are beyond others, or equal to them; shape (points, others)."""
     result = np.ones((len(points), len(others)), dtype=bool)
     for name, how in rule:
         kind = object if how == "=" else float
-        here = np.array([point[name] for point in points], dtype=kind)[:, None]
-        there = np.array([point[name] for point in others], dtype=kind)
-        result &= here == there if how == "=" else here >= there if how == ">=" else here <= there
+        here = np.array([_at(point, name) for point in points], dtype=kind)[:, None]
+        there = np.array([_at(point, name) for point in others], dtype=kind)
+        if how == "!=":
+            result &= (here != 0) & (there != 0)
+        else:
+            result &= here == there if how == "=" else here >= there if how == ">=" else here <= there
     return result
 
 
@@ -307,11 +358,15 @@ def _corners(failed: Sequence[Point], rule: Sequence[Relation]) -> tuple[Corner,
     beyond = _beyond(failed, failed, rule)
     further = np.any(beyond & ~beyond.T, axis=1).tolist()
     nearest = (point for point, is_further in zip(failed, further, strict=True) if not is_further)
-    corners = {tuple((name, how, point[name]) for name, how in rule) for point in nearest}
+    corners = {
+        tuple((name, how, 0 if how == "!=" else point[name]) for name, how in rule) for point in nearest
+    }
     return tuple(sorted(corners, key=lambda corner: [(isinstance(v, str), v) for _, _, v in corner]))
 
 
 def _holds(here: Value | None, how: str, value: Value) -> bool:
+    if how == "!=":
+        return here is not None and here != value
     if how == "=" or here is None or isinstance(here, str) or isinstance(value, str):
         return here == value
     return here >= value if how == ">=" else here <= value
@@ -327,5 +382,6 @@ def _chance(points: Sequence[Point], rules: Sequence[tuple[Relation, ...]], fail
     weights, apart = fails.astype(np.float32), np.zeros(_RELABELINGS, dtype=bool)
     for rule in rules:
         beyond = _beyond(points, points, rule).astype(np.float32)
-        apart |= np.einsum("pf,pf->p", (1 - weights) @ beyond, weights) == 0
+        against = (1 - weights) @ beyond + (1 - np.diagonal(beyond))
+        apart |= np.einsum("pf,pf->p", against, weights) == 0
     return float((1 + apart.sum()) / (1 + _RELABELINGS))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from orchestrator.journal.state import RunState
-from orchestrator.types import FailureClass
+from orchestrator.journal.state import READ_AGAIN, RunState, State
+from orchestrator.types import FailureClass, Run
 
 SHORTEST = 10.0  # seconds: starting a program on a busy node takes seconds whatever the model says
 RAISE = 2.0  # factor on the time limit after an attempt that reached it
@@ -14,9 +15,15 @@ ESTIMATE = 2.0  # a run may take that many times the user's estimate: nobody kno
 MORE_MEMORY = 1.5  # factor on the memory after each attempt that ran out of it
 
 
-def memory_for(run: RunState) -> float:
-    """Return the factor on the memory that the next attempt at a run asks for."""
-    return MORE_MEMORY ** run.failures.count(FailureClass.MEMORY)
+def memory_for(state: State, run: Run) -> float:
+    """Return the factor on the memory that the next attempt at a run asks for.
+
+    What an earlier repetition was measured with suffices for the next one: with less, each would fail first.
+    """
+    earlier = (state.runs.get(replace(run, repetition=k), RunState()) for k in range(1, run.repetition))
+    known = [item for item in earlier if item.status in READ_AGAIN]
+    lacked = (item.failures.count(FailureClass.MEMORY) for item in (state.runs[run], *known))
+    return MORE_MEMORY ** max(lacked)
 
 
 def likely_longest(expected: float, high: float) -> float:

@@ -174,7 +174,7 @@ class JobPlan:
         """Return what must be equal in a job: everything that Slurm is asked for."""
         resources = self.estimates.points[run.point].resources
         where = nodelist(self.placement, self.state, run, resources.nodes)
-        return resources, memory_for(self.state.runs[run]), where
+        return resources, memory_for(self.state, run), where
 
     def _worthwhile(self, rules: SharingRules, job: Job, runs: Sequence[Run]) -> bool:
         """Whether sharing saves enough; a number of runs that the user gave is used in any case."""

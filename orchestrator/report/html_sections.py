@@ -13,6 +13,7 @@ from orchestrator.report.status_text import (
     fastest_lines,
     inside,
     interval,
+    kept_back,
     reference_line,
     run_interval,
     standing,
@@ -43,7 +44,8 @@ def _summary(status: Mapping[str, Any]) -> str:
 
     lines = [
         f"{standing(status)}, {count(status['round'], 'round')}, {count(status['points'], 'point')} measured",
-        f"{in_its_unit('spent')} of {in_its_unit('budget')} {unit} spent, {in_its_unit('left')} left",
+        f"{in_its_unit('spent')} of {in_its_unit('budget')} {unit} spent, {in_its_unit('left')} left"
+        f"{kept_back(cost)}",
         ", ".join(f"{number} {name}" for name, number in status["runs"].items() if number) or "no runs yet",
         f"stop rule: {stop['rule']} ({stop['detail']})" if stop else status["nearest_rule"],
     ]

@@ -153,12 +153,14 @@ def _infrastructure(state: State) -> dict[str, Any]:
 
 
 def _cost(state: State, budget: float) -> dict[str, Any]:
+    left = budget - state.spent - state.reserved
     return {
         "budget": core_hours(budget),
         "spent": core_hours(state.spent),
         "reserved": core_hours(state.reserved),
         "unconfirmed": core_hours(sum(item.reserved for item in state.unconfirmed.values())),
-        "left": core_hours(budget - state.spent - state.reserved),
+        "left": core_hours(left),
+        "kept_for_validation": core_hours(min(state.kept, max(left, 0.0))),
         "unit": "core-hours",
         "shown_in": campaign_unit(state.campaign),
     }

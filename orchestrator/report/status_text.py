@@ -91,10 +91,11 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     spent, reserved, left, budget = (
         hours_in(cost[key], unit) for key in ("spent", "reserved", "left", "budget")
     )
+    kept = kept_back(cost)
     lines = [
         f"campaign {status['campaign']} ({status['id']}): {standing(status)}, round {status['round']}",
         *[REHEARSAL] * bool(status["virtual"]),
-        f"{unit}: {spent} spent, {reserved} reserved, {left} left of {budget}",
+        f"{unit}: {spent} spent, {reserved} reserved, {left} left of {budget}{kept}",
         f"runs: {_numbers(status['runs']) or 'none yet'}; {count(status['points'], 'point')} measured",
     ]
     if any(status["effort_runs"].values()):
@@ -116,6 +117,12 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     if status["pace"] is not None:
         lines.append(pace_line(status))
     return lines
+
+
+def kept_back(cost: Mapping[str, Any]) -> str:
+    """Return how much of what is left only the validation may spend; empty where nothing is kept."""
+    kept = cost["kept_for_validation"]
+    return f"; {hours_in(kept, cost['shown_in'])} of these are kept back for the validation" if kept else ""
 
 
 def pace_line(status: Mapping[str, Any]) -> str:
@@ -402,16 +409,25 @@ def fastest_table(found: Mapping[str, Any]) -> Table:
 
 
 def fastest_lines(found: Mapping[str, Any]) -> list[str]:
-    """Return which configuration is predicted to be fastest, and whether it was measured."""
+    """Return which configuration is predicted to be fastest, and how many others may be as fast."""
     row = found["predicted"]
     if row is None:
         return []
     value = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
     measured = "not measured yet" if row["seconds"] is None else f"measured {_figure(row['seconds'])} s"
-    return [
+    lines = [
         f"fastest by prediction, of {count(found['candidates'], 'point')}: {configuration(row)}: {value} s, "
         f"{measured}"
     ]
+    alike = found.get("alike")  # not of models that an earlier version published
+    if alike and alike["points"]:
+        common = alike["common"]
+        shared = f"; all of these have {configuration({'point': common})}" if common else ""
+        others = count(alike["points"], "other point")
+        lines.append(
+            f"maybe as fast: {others}, with intervals that begin below {_figure(row['high'])} s{shared}"
+        )
+    return lines
 
 
 def configuration(row: Mapping[str, Any]) -> str:

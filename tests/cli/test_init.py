@@ -131,7 +131,7 @@ def test_a_point_beyond_this_machine_says_that_it_cannot_be_measured(monkeypatch
     program("prog", "#!/bin/sh\necho 'time: 1 s'\n")
     command = ("init", "--command", "mpirun -np {p} ./prog {n}", "--values", "p=1,2", "--values", "n=1,2,4")
     assert run(*command, "--executor", "local", "--no-try").code == 0
-    beyond = "evaluation_point: {p: 3, n: 8}    # where the models must hold: not to be measured on 2 cores"
+    beyond = "evaluation_point: {p: 4, n: 8}    # where the models must hold: not to be measured on 2 cores"
     assert beyond in Path("prog-scaling.yaml").read_text()
     given = ("--evaluation-point", "p=2", "--name", "held")
     assert run(*command, "--executor", "local", "--no-try", *given).code == 0
@@ -352,6 +352,56 @@ def test_where_only_categories_vary_there_is_no_evaluation_point() -> None:
     assert shown.code == 0, shown.err
     assert loader.load(Path("heat-scaling.yaml")).evaluation_point is None
     assert run("plan", "heat-scaling.yaml").code == 0
+
+
+OPTIONS = ("--values", "order=rows,columns", "--values", "block=8,16,32", "--no-try", "--executor", "local")
+
+
+def test_a_tuning_space_has_no_evaluation_point_and_single_runs_where_models_are_unsure() -> None:
+    program("heat", HEAT)
+    shown = run("init", "--command", "./heat {order} {block}", *OPTIONS, "--goal", "tuning")
+    assert shown.code == 0, shown.err
+    assert "note:" not in shown.out
+    chosen = loader.load(Path("heat-scaling.yaml"))
+    assert chosen.evaluation_point is None and chosen.strategy.name == "active"
+    assert (chosen.measure.repetitions.initial, chosen.measure.repetitions.maximum) == (1, 3)
+    assert run("plan", "heat-scaling.yaml", "--no-rehearsal").code == 0
+    both = run("init", "--command", "./heat {n}", "--goal", "tuning", "--evaluation-point", "n=4", "--no-try")
+    assert both.code == 2 and "--goal tuning has no evaluation point" in both.err
+
+
+def test_of_parameters_that_look_like_options_it_is_said_that_models_hold_beyond_them() -> None:
+    program("heat", HEAT)
+    shown = run("init", "--command", "./heat {order} {block}", *OPTIONS)
+    assert (
+        "note: the models are to hold at P(order=columns, block=64), beyond what is measured; if" in shown.out
+    )
+    assert "init --goal tuning" in shown.out
+    many = run("init", "--command", "./heat {a} {b} {c} {d}", "--no-try", "--name", "many")
+    assert "init --goal tuning" in many.out
+    few = run("init", "--command", "./heat {a} {b}", "--no-try", "--name", "few")
+    assert "init --goal tuning" not in few.out
+    given = run(
+        "init",
+        "--command",
+        "./heat {order} {block}",
+        *OPTIONS,
+        "--evaluation-point",
+        "block=99",
+        "--name",
+        "x",
+    )
+    assert given.code == 0 and "init --goal tuning" not in given.out
+
+
+@pytest.mark.parametrize(
+    ("listed", "beyond"), [("1,2", 4), ("4,8", 16), ("1,2,4", 8), ("2,4,6", 8), ("1,3", 5)]
+)
+def test_after_ranks_that_are_powers_of_two_comes_the_next_power(listed: str, beyond: int) -> None:
+    program("heat", HEAT)
+    more = ["--executor", "slurm", "--no-try", "--values", f"p={listed}", "--values", "n=1,2"]
+    assert run("init", "--command", "mpirun -np {p} ./heat {n}", *more).code == 0
+    assert f"evaluation_point: {{p: {beyond}, n: 3}}" in Path("heat-scaling.yaml").read_text()
 
 
 def test_the_value_after_0_1_and_0_2_is_0_3() -> None:

@@ -58,6 +58,9 @@ def test_an_interrupted_campaign_exits_with_3_and_is_completed_by_resume(number:
     Path("go").touch()
     resumed = run("resume", "tiny", "--json")
     assert resumed.code == 0, resumed.err
+    first = resumed.err.splitlines()[0]
+    assert first.startswith("round 1 as it stands: ") and " measured, 1 in flight, " in first, resumed.err
+    assert "as it stands" not in err
     assert resumed.document["state"] == "stopped"
     assert resumed.document["runs"]["measured"] == 10
     assert resumed.document["attempts"] == 10, "a run that was in flight is adopted, not repeated"

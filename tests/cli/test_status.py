@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import socket
 from collections.abc import Sequence
@@ -40,7 +41,8 @@ def test_the_document_of_a_stopped_campaign() -> None:
     assert status["runs"]["measured"] > 20
     assert status["points"] > 10
     cost = status["cost"]
-    assert set(cost) == {"budget", "spent", "unconfirmed", "reserved", "left", "unit", "shown_in"}
+    figures = {"budget", "spent", "unconfirmed", "reserved", "left", "kept_for_validation"}
+    assert set(cost) == {*figures, "unit", "shown_in"}
     assert cost["budget"] == 5, "costs are core-hours"
     assert 0 < cost["spent"] < 5
     assert cost["spent"] + cost["reserved"] + cost["left"] == pytest.approx(cost["budget"])
@@ -57,6 +59,24 @@ def test_text_for_humans_tells_the_same() -> None:
     assert f"{status['runs']['measured']} measured" in result.out
     assert f"stop rule: {status['stop_reason']['rule']}" in result.out
     assert "main" in result.out
+
+
+def test_what_only_the_validation_may_spend_is_said_while_the_campaign_runs() -> None:
+    """Else more seems to be left for further runs than there is."""
+    write_campaign(Path.cwd(), SIMULATED + "validate: true\n", None)
+    run("run", "campaign.yaml")
+    path = Path("rehearsal") / FILE_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    names = [json.loads(line)["event"] for line in lines]
+    path.write_bytes(b"".join(lines[: names.index("round_completed") + 1]))
+    cost = run("status", "rehearsal", "--json").document["cost"]
+    kept = cost["kept_for_validation"]
+    assert 0 < kept < cost["left"]
+    text = f"left of 5; {kept:.4g} of these are kept back for the validation"
+    assert text in run("status", "rehearsal").out
+    path.write_bytes(b"".join(lines[: names.index("validation_proposed") + 1]))
+    assert run("status", "rehearsal", "--json").document["cost"]["kept_for_validation"] == 0
+    assert "kept back" not in run("status", "rehearsal").out
 
 
 def test_costs_are_shown_in_the_unit_of_the_budget_and_documents_have_core_hours() -> None:

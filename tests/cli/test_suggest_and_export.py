@@ -37,6 +37,20 @@ def test_the_metric_that_is_the_time_can_be_named(measured: Path) -> None:
     assert (wrong.code, "the inputs have the metrics Total time, rate" in wrong.err) == (2, True)
 
 
+def test_another_metric_than_time_can_be_the_time_beside_it(measured: Path) -> None:
+    """It was refused, with a message that lists it among the metrics there are."""
+    lines = measured.read_text().splitlines()
+    cpu = [",".join([*line.split(",")[:3], "time", "1e6"]) for line in lines[1:]]
+    options = ("--processes", "p", "--values", "p=64")
+    for name in ("wall", "elapsed"):
+        Path("both.csv").write_text("\n".join([*lines, *cpu]).replace(",time,0", f",{name},0") + "\n")
+        assert suggested(Path("both.csv"), *options, "--time", name) == suggested(measured, *options)
+    exported = [line.replace("main,time", "(run),elapsed") for line in lines[1:]]
+    Path("exported.csv").write_text("\n".join([*lines, *exported]) + "\n")
+    found = suggested(Path("exported.csv"), *options, "--time", "elapsed")
+    assert found and found == suggested(Path("exported.csv"), *options)
+
+
 def test_suggestions_become_experiments_of_ramble(measured: Path) -> None:
     options = ("--at", "p=32,s=60", "--budget", "1 core-hour", "--values", "p=64", "--points", "2")
     result = run("suggest", measured, *options, "--format", "ramble")

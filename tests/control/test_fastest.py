@@ -82,6 +82,34 @@ def test_a_space_of_two_billion_combinations_is_planned_run_shown_and_reported()
     assert len(fastest) == len(times) and f"{times[0]:.4g} s" in fastest[0]
 
 
+def test_configurations_that_may_be_as_fast_as_the_fastest_are_counted() -> None:
+    """Of parameters that change nothing, one value is no better than another."""
+    rehearsed(SMALL.replace("8 * (n > 1000) + k / 1000", "8 * (layout == 'ZGD')"))
+    found = run("status", "rehearsal", "--json").document["fastest"]
+    assert found["alike"] == {"points": 5, "common": {"layout": "DGZ"}}
+    said = " ".join(run("status", "rehearsal").out.split())
+    end = f"{found['predicted']['high']:.4g}"
+    assert f"maybe as fast: 5 other points, with intervals that begin below {end} s; all" in said
+    assert "all of these have layout=DGZ" in said
+    facts = run("report", "rehearsal", "--json").document["head"]["facts"]
+    values = {item["label"]: item["value"] for item in facts}
+    assert values["Maybe as fast"].startswith("5 other points") and "layout=DGZ" in str(values)
+
+
+def test_a_configuration_that_is_faster_than_all_others_has_none_beside_it() -> None:
+    rehearsed(SMALL.replace("8 * (n > 1000) + k / 1000", "n + 8 * (layout == 'ZGD') + k"))
+    found = run("status", "rehearsal", "--json").document["fastest"]
+    assert found["predicted"]["point"] == {"n": 2, "k": 1, "layout": "DGZ"}
+    assert found["alike"]["points"] == 0
+    assert "maybe as fast" not in run("status", "rehearsal").out
+
+
+def test_models_that_an_earlier_version_published_do_not_say_what_is_as_fast() -> None:
+    row = {"point": {"n": 2}, "seconds": 2.0, "runs": 1, "predicted": 2.0, "low": 1.9, "high": 2.1}
+    (line,) = status_text.fastest_lines({"predicted": row, "candidates": 3})
+    assert line == "fastest by prediction, of 3 points: n=2: 2 [1.9, 2.1] s, measured 2 s"
+
+
 def dataset(rows: list[tuple[int, int, str, float]]) -> None:
     lines = ["n,k,layout,callpath,time", *(",".join(map(str, (n, k, c, "main", t))) for n, k, c, t in rows)]
     Path("data.csv").write_text("\n".join(lines) + "\n")

@@ -163,6 +163,7 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
             machine=machine,
             news=tuple(machine),
             targets=data.whole(0, 9),
+            kept=data.share() or 0.0,
         ),
         events.ModelsAssessed(
             smape=data.share(),

@@ -116,6 +116,55 @@ def test_a_region_may_need_three_parameters() -> None:
     assert Point.of(b=300, r=5, t=40) not in region
 
 
+def test_a_size_that_is_no_multiple_of_the_ranks_is_a_region() -> None:
+    """Failures lie between measured points, so no comparison with values tells them apart."""
+    points = [Point.of(p=p, n=n) for p, n in product((1, 2, 4), (500, 501, 750, 1000, 1001, 1500, 2000))]
+    failed = [point for point in points if point["n"] in (501, 1001) and point["p"] == 2]
+    tried = [point for point in points if point.number("n") % point.number("p") == 0]
+    region = only(regions(after(failed, tried)))
+    assert region.where == "n % p != 0"
+    assert Point.of(p=4, n=1001) in region and Point.of(p=4, n=750) in region
+    assert Point.of(p=4, n=1000) not in region and Point.of(p=1, n=501) not in region
+
+
+def test_a_remainder_is_a_region_as_far_as_failures_reach_in_other_parameters() -> None:
+    points = [Point.of(p=p, n=n, steps=s) for p, n, s in product((1, 2), (10, 11, 12, 13), (1, 2, 3))]
+    fails = [point for point in points if point.number("n") % point.number("p")]
+    few = [point for point in fails if point.number("steps") <= 2]
+    region = only(regions(after(few, [point for point in points if point not in fails])))
+    assert region.where == "n % p != 0 and steps <= 2"
+    assert region.explains(Point.of(p=2, n=15, steps=3)) and Point.of(p=2, n=15, steps=3) not in region
+
+
+def test_a_remainder_with_which_a_program_runs_is_none() -> None:
+    tried = [Point.of(p=p, n=n) for p, n in product((1, 2, 5), (10, 20, 30, 40))]
+    failed = [Point.of(p=2, n=n) for n in (11, 21, 31)]
+    assert only(regions(after(failed, tried))).where == "n % p != 0"
+    assert all("%" not in region.where for region in regions(after(failed, [*tried, Point.of(p=2, n=13)])))
+
+
+@pytest.mark.parametrize("values", [(1.5, 2.5, 4.0), ("rows", "columns", "blocks"), (0, 3, 4)])
+def test_only_whole_numbers_above_zero_have_remainders(values: tuple[Value, ...]) -> None:
+    points = [Point.of(p=p, x=x) for p, x in product((1, 2, 3, 4, 5), values)]
+    assert [r for r in regions(after([points[3], points[-2]], points[:2])) if "%" in r.where] == []
+
+
+def test_failures_with_a_remainder_and_without_one_are_no_region_of_remainders() -> None:
+    tried = [Point.of(p=p, n=n) for p, n in product((1, 2, 3), (12, 24, 36, 48))]
+    failed = [Point.of(p=2, n=25), Point.of(p=2, n=13), Point.of(p=2, n=30)]
+    assert all("%" not in region.where for region in regions(after(failed, tried)))
+
+
+def test_a_value_that_fails_with_some_values_of_another_parameter_is_a_region() -> None:
+    """As where a program hangs with one size on several ranks: all sizes around run, and that one on one."""
+    points = [Point.of(p=p, n=n, k=k) for p, n, k in product((1, 2, 4), (100, 200, 300, 400), (1, 2, 3))]
+    failed = [point for point in points if point["n"] == 300 and point.number("p") >= 2]
+    region = only(regions(after(failed, [point for point in points if point not in failed])))
+    assert region.where == "n = 300 and p >= 2"
+    assert Point.of(p=8, n=300, k=2) in region
+    assert Point.of(p=1, n=300, k=2) not in region and Point.of(p=2, n=350, k=2) not in region
+
+
 def test_one_failure_at_the_end_of_all_ranges_is_no_region() -> None:
     """Expensive points are chosen last: that one of them is beyond all others says nothing."""
     points = [Point.of(n=n, p=p) for n, p in product(range(10), range(10))]

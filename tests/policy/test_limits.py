@@ -154,10 +154,44 @@ def test_the_end_waits_for_charges_but_not_for_ever() -> None:
     assert actions(decide.CONFIRMATION + 1) == [decide.Stop("exhausted", "over")]
 
 
+def lacking(memory: int, measured: bool, campaign: Mapping[str, Any]) -> State:
+    """Return the state after a run failed so often for want of memory, and maybe was measured then."""
+    run = Run(POINT)
+    state = apply(
+        State(campaign=campaign), events.RoundProposed(1, (run, Run(POINT, "time", 2)), ("", "")), 0.0
+    )
+    for number in range(1, memory + 1 + measured):
+        attempt, fails = Attempt(run, number), number <= memory
+        state = apply(
+            state, events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=9.0, reserved=9.0), 0.0
+        )
+        failure = FailureClass.MEMORY if fails else None
+        state = apply(
+            state,
+            events.AttemptFinished(attempt=attempt, elapsed=1.0, cost=1.0, samples={}, failure=failure),
+            0.0,
+        )
+    return state
+
+
 def test_a_run_without_enough_memory_asks_for_more_each_time() -> None:
-    assert memory_for(RunState()) == 1
-    failures = (FailureClass.MEMORY, FailureClass.TIMEOUT, FailureClass.MEMORY)
-    assert memory_for(RunState(failures=failures)) == MORE_MEMORY**2
+    assert memory_for(lacking(0, False, {}), Run(POINT)) == 1
+    assert memory_for(lacking(2, False, {}), Run(POINT)) == MORE_MEMORY**2
+    assert memory_for(lacking(2, False, {}), Run(POINT, "time", 2)) == 1  # what would suffice is not known
+
+
+def test_repetitions_ask_for_the_memory_with_which_the_first_one_was_measured() -> None:
+    """Else each of them fails as often as that one did."""
+    stated = {"executor": {"name": "slurm", "sbatch": {"mem": "100M"}}, "stop": {}}
+    state = lacking(2, True, stated)
+    assert memory_for(state, Run(POINT, "time", 2)) == MORE_MEMORY**2
+    assert memory_for(lacking(0, True, stated), Run(POINT, "time", 2)) == 1
+    same = apply(state, events.CampaignChanged(stated, False, False), 0.0)
+    assert memory_for(same, Run(POINT, "time", 2)) == MORE_MEMORY**2
+    more = {**stated, "executor": {"name": "slurm", "sbatch": {"mem": "300M"}}}
+    assert (
+        memory_for(apply(state, events.CampaignChanged(more, False, False), 0.0), Run(POINT, "time", 2)) == 1
+    )
 
 
 @pytest.mark.parametrize(("sbatch", "again"), [("{mem: 4G}", True), ("{mem: 0}", False), ("{}", False)])

@@ -13,7 +13,7 @@ from orchestrator.report.page import validation
 from orchestrator.report.page.history import History
 from orchestrator.report.page.numerals import figure, interval, powers
 from orchestrator.report.page.subject import Subject
-from orchestrator.report.status_text import configuration
+from orchestrator.report.status_text import configuration, fastest_lines
 from orchestrator.report.wording import clock, discarded_lines, moment, place, rehearsed
 from orchestrator.storage import iso
 from orchestrator.types import format_value
@@ -86,6 +86,9 @@ def _found(subject: Subject, status: Mapping[str, Any]) -> Iterable[dict[str, An
             f"{configuration(row)}: {figure(row['seconds'])} s",
             f"mean of {count(row['runs'], 'run')}; predicted {interval(ends, 's')}",
         )
+    for line in fastest_lines(status["fastest"]) if status["fastest"] else ():
+        label, _, text = line.partition(": ")
+        yield _fact(label.capitalize(), text)
 
 
 def _executables(history: History) -> Iterable[dict[str, Any]]:
