@@ -164,16 +164,15 @@ def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant:
     """
     from scipy.stats import qmc  # takes a second to import
 
-    orders = list(permutations(range(parameters) if parameters <= _MOST_PERMUTED else ()))
+    given = range(parameters)
+    orders = np.array([*permutations(given)] if parameters <= _MOST_PERMUTED else [given], dtype=np.intp)
     different = 2 ** ceil(log2(number / len(orders)))  # the points of Sobol are even in powers of two
     kinds = [*KINDS] * parameters + ["product", "noise"]
     uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(different)
     centre, spread = (np.array([table[kind] for kind in kinds]) for table in (centres, _SPREAD))
     sizes = 10 ** (centre + spread * ndtri(np.clip(uniform, 1e-6, 1 - 1e-6)))
     own, shared = np.split(sizes, [len(KINDS) * parameters], axis=1)
-    own = own.reshape(different, parameters, len(KINDS))
-    if len(orders) > 1:
-        own = own[:, orders]
+    own = own.reshape(different, parameters, len(KINDS))[:, orders]
     own = own.reshape(different * len(orders), len(KINDS) * parameters)
     shared = np.repeat(shared, len(orders), axis=0)
     return Draws(np.column_stack([np.full(len(own), constant), own, shared[:, 0]]), shared[:, 1])
