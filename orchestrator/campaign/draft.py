@@ -92,10 +92,21 @@ class Draft:
         return {name: values for name, values in self.values.items() if len(values) > 1}
 
     @property
+    def _are_texts(self) -> list[bool]:
+        """Whether each of the values that vary is a text."""
+        return [isinstance(value, str) for values in self.varied.values() for value in values]
+
+    @property
     def of_options(self) -> bool:
         """Whether it looks like a tuning space: texts among the values, or many parameters."""
-        texts = (isinstance(value, str) for values in self.varied.values() for value in values)
-        return any(texts) or len(self.varied) >= _MANY
+        return any(self._are_texts) or len(self.varied) >= _MANY
+
+    @property
+    def evaluation_point(self) -> dict[str, Value]:
+        """Where the models must hold: empty for a tuning space, and for categories alone."""
+        if self.tuning or all(self._are_texts):
+            return {}
+        return {name: values[-1] for name, values in self.varied.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,14 +358,8 @@ def campaign_of(draft: Draft) -> str:
     return "\n".join(lines) + "\n"
 
 
-def evaluation_point(draft: Draft) -> dict[str, Value]:
-    """Return where the models must hold: empty for a tuning space, and for categories alone."""
-    texts = (isinstance(value, str) for values in draft.varied.values() for value in values)
-    return {} if draft.tuning or all(texts) else {name: values[-1] for name, values in draft.varied.items()}
-
-
 def _evaluation_point(draft: Draft) -> list[str]:
-    point = ", ".join(f"{name}: {_text(value)}" for name, value in evaluation_point(draft).items())
+    point = ", ".join(f"{name}: {_text(value)}" for name, value in draft.evaluation_point.items())
     if not point:
         return []
     why = "where the models must hold"

@@ -265,9 +265,8 @@ def _guessed(command: Command, given: Mapping[str, object]) -> dict[str, str]:
 
 def _evaluated(draft: Draft, point: Mapping[str, Value]) -> Draft:
     """Return a draft with another evaluation point."""
-    varied = [name for name, values in draft.values.items() if len(values) > 1]
-    if unknown := [name for name in point if name not in varied]:
-        hint = did_you_mean(unknown[0], varied)
+    if unknown := [name for name in point if name not in draft.varied]:
+        hint = did_you_mean(unknown[0], draft.varied)
         raise CampaignError(f"--evaluation-point {unknown[0]}: is none of the parameters that vary: {hint}")
     chosen = {name: (*draft.values[name][:-1], value) for name, value in point.items()}
     return replace(draft, values={**draft.values, **chosen})

@@ -111,7 +111,7 @@ def _goal(draft: Draft, wanted: Wanted) -> list[str]:
     """Say what the campaign is for, where another one may be wanted: its parameters look like options."""
     if draft.tuning or wanted.evaluation_point or not draft.of_options:
         return []
-    point = drafts.evaluation_point(draft)
+    point = draft.evaluation_point
     if not point:
         return []
     return [
