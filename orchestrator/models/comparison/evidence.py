@@ -39,12 +39,15 @@ class Evidence:
         Of the coefficients, shape (members, coefficients, coefficients).
     freedom
         Degrees of freedom of their t distribution.
+    scatter
+        Variance of what differs from point to point beyond the repetitions, φ τ², shape (members,).
     """
 
     log_marginal: Floats
     mean: Floats
     covariance: Floats
     freedom: float
+    scatter: Floats
 
 
 def scatters(pairs: Pairs) -> tuple[Floats, Floats]:
@@ -110,4 +113,5 @@ def evidence(
         mean=mean.reshape(members, count),
         covariance=(factor[:, :, None, None] * inverse).reshape(members, count, count),
         freedom=freedom + number,
+        scatter=(factor * square).ravel(),
     )

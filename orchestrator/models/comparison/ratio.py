@@ -9,11 +9,12 @@ is not enough.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
+from numpy.polynomial.legendre import legvander
 from scipy.special import expit, logsumexp
 
 from orchestrator.models.base import Floats
@@ -23,44 +24,69 @@ from orchestrator.models.comparison.pairs import Pairs
 
 CHANGED = 0.5
 """Probability beforehand that a call path changed."""
-# Typical changes, as logarithms of ratios: 2, 10 and 65 %. Each is as probable as the others beforehand, and
-# so is one over the measured range of a parameter. Chosen by hand; not derived.
-_SCALES = (0.02, 0.1, 0.5)
+# Typical changes, as logarithms of ratios: 2, 10, 65 % and 4.5 times (another algorithm). Each is as probable
+# as the others beforehand, and so is one over the measured range of a parameter. Chosen by hand; not derived.
+_SCALES = (0.02, 0.1, 0.5, 1.5)
 # Given a change: probabilities that the ratio is constant, a product of powers, or bent. Chosen by hand; not
 # derived.
 _SHARES = {0: 0.5, 1: 0.25, 2: 0.25}
+# What is bent: the largest degree of its polynomial, and how much smaller coefficients of each further degree
+# are beforehand. Chosen by hand; not derived.
+_CURVED, _SMOOTH = 3, 1 / 3
+# Probability that what differs from point to point beyond repetitions is the code, where the ratio depends on
+# parameters: a sum whose terms change is neither a power nor a polynomial. Else it is the job or the node.
+_CODE = 0.5
+_STEP = 1e-3  # of the measured range, to both sides: the difference that stands for a slope
 _MOST_TOGETHER = 4  # parameters of which all subsets are considered
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """The parameters that the ratio depends on, and whether by powers (1) or bent (2); none: a constant."""
+    """The parameters that the ratio depends on, and whether by powers (1) or bent (2); none: a constant.
+
+    What is bent is a polynomial of the logarithms with all products of parameters, so that the slope in one
+    may depend on the others.
+    """
 
     parameters: tuple[int, ...] = ()
     degree: int = 0
 
-    def design(self, scaled: Floats, level: Floats) -> Floats:
+    def design(self, scaled: Floats) -> Floats:
         """Return the columns at points, shape (points, coefficients).
 
-        ``scaled``: coordinates as of `Axes.scaled`, shape (points, parameters); ``level``: the mean of their
-        squares at the pairs.
+        ``scaled``: coordinates as of `Axes.scaled`, shape (points, parameters).
         """
         chosen = scaled[:, list(self.parameters)]
         columns = [np.ones((len(scaled), 1)), chosen]
         if self.degree == 2:
-            columns.append(chosen**2 - level[list(self.parameters)])
+            # Legendre polynomials, whose argument is -1 to 1 where coordinates are -1/2 to 1/2.
+            legendre = legvander(2 * chosen, _CURVED)
+            for degrees in self._curved:
+                factors = legendre[:, range(len(degrees)), degrees]
+                column = _SMOOTH ** (sum(degrees) - 1) / 2 * factors.prod(axis=1)
+                columns.append(column[:, None])
         return np.hstack(columns)
+
+    @property
+    def fewest(self) -> int:
+        """The number of coefficients of a parabola without products, or of powers: fewer than points."""
+        return 1 + self.degree * len(self.parameters)
 
     def slope(self, scaled: Floats, parameter: int) -> Floats | None:
         """Return the columns' slopes in one parameter at one point; None where the ratio has none."""
         if parameter not in self.parameters:
             return None
-        place = self.parameters.index(parameter)
-        row = np.zeros(1 + self.degree * len(self.parameters))
-        row[1 + place] = 1.0
-        if self.degree == 2:
-            row[1 + len(self.parameters) + place] = 2 * scaled[0, parameter]
-        return row
+        step = np.zeros_like(scaled)
+        step[:, parameter] = _STEP
+        ends = self.design(np.vstack([scaled - step, scaled + step]))
+        result: Floats = (ends[1] - ends[0]) / (2 * _STEP)
+        return result
+
+    @property
+    def _curved(self) -> tuple[tuple[int, ...], ...]:
+        """The degrees in every parameter, of every term that is not linear."""
+        every = product(range(_CURVED + 1), repeat=len(self.parameters))
+        return tuple(degrees for degrees in every if 2 <= sum(degrees) <= _CURVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +137,6 @@ class Ratio:
     ----------
     pairs, axes
         What was measured, and where.
-    level
-        See `Hypothesis.design`.
     members
         Every hypothesis with a change, its logarithmic weight, and its evidence.
     evidence
@@ -121,7 +145,6 @@ class Ratio:
 
     pairs: Pairs
     axes: Axes
-    level: Floats
     members: tuple[tuple[Hypothesis, float, Evidence], ...]
     evidence: float
 
@@ -147,8 +170,10 @@ class Ratio:
             if outside and beyond is not None and hypothesis.degree == 2:
                 parts.append((float(share.sum()), beyond))
                 continue
-            row = hypothesis.design(self.axes.scaled(x[None]), self.level)[0]
-            parts.append((1.0, _along(row, share, found)))
+            row = hypothesis.design(self.axes.scaled(x[None]))[0]
+            known = _along(row, share, found)
+            code = _CODE if hypothesis.parameters else 0.0
+            parts += [(1 - code, known), (code, _scattered(known, found))]
         return Mixture.joined(parts)
 
     def growth(self, parameter: str, point: Mapping[str, float]) -> Mixture:
@@ -197,6 +222,11 @@ def _along(row: Floats, share: Floats, found: Evidence) -> Mixture:
     return Mixture(share, found.mean @ row, np.sqrt(variance), np.full(len(share), found.freedom))
 
 
+def _scattered(known: Mixture, found: Evidence) -> Mixture:
+    """Return what is known where what differs from point to point is part of it."""
+    return replace(known, scale=np.sqrt(known.scale**2 + found.scatter))
+
+
 def ratio(pairs: Pairs) -> Ratio:
     """Weigh all hypotheses about the ratio of a call path.
 
@@ -207,15 +237,14 @@ def ratio(pairs: Pairs) -> Ratio:
     """
     axes = Axes.of(pairs.points)
     scaled = axes.scaled(pairs.points)
-    level = np.asarray((scaled**2).mean(axis=0), np.float64)
     scatter = scatters(pairs)
     members = []
     for hypothesis, share in _hypotheses(pairs.points):
-        design = hypothesis.design(scaled, level)
+        design = hypothesis.design(scaled)
         members.append((hypothesis, float(np.log(share)), evidence(pairs, scatter, design, _SCALES)))
     unchanged = evidence(pairs, scatter, np.empty((len(pairs.difference), 0)), (1.0,))
     with_change = logsumexp(np.concatenate([prior + found.log_marginal for _, prior, found in members]))
-    return Ratio(pairs, axes, level, tuple(members), float(with_change - logsumexp(unchanged.log_marginal)))
+    return Ratio(pairs, axes, tuple(members), float(with_change - logsumexp(unchanged.log_marginal)))
 
 
 def _hypotheses(points: Floats) -> Iterator[tuple[Hypothesis, float]]:
@@ -223,9 +252,9 @@ def _hypotheses(points: Floats) -> Iterator[tuple[Hypothesis, float]]:
     distinct = [len(np.unique(column)) for column in points.T]
     possible = {
         degree: [
-            Hypothesis(subset, degree)
+            hypothesis
             for subset in _subsets([k for k, number in enumerate(distinct) if number > degree])
-            if 1 + degree * len(subset) < len(points)
+            if (hypothesis := Hypothesis(subset, degree)).fewest < len(points)
         ]
         for degree in (1, 2)
     }

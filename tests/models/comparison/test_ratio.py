@@ -57,6 +57,20 @@ def test_what_bends_is_left_to_the_models_beyond() -> None:
     assert found.at(P, models).quantile(0.5) == pytest.approx(math.log(2), abs=0.05)
 
 
+def test_intervals_hold_where_one_term_of_a_sum_changes() -> None:
+    """Neither a power nor a polynomial: how the ratio grows with p depends on n."""
+
+    def changed(p: float, n: float) -> float:
+        return (100 + 1.5 * n * p) / (100 + 3 * n * math.log2(p))
+
+    places = [the_ratio(both(seed, changed)).at(P) for seed in range(40)]
+    truth = math.log(changed(**P))
+    assert sum(at.quantile(0.05) < truth < at.quantile(0.95) for at in places) >= 34
+    growth = the_ratio(both(0, changed, noise=0.01)).growth("p", {"p": 16.0, "n": 20.0})
+    steps = [math.log(changed(p, 20)) for p in (15, 17)]
+    assert growth.quantile(0.01) < (steps[1] - steps[0]) / math.log(17 / 15) < growth.quantile(0.99)
+
+
 def test_little_data_are_little_evidence() -> None:
     """Two runs each at one point: 10 % at 5 % noise may be chance."""
     rng = np.random.default_rng(3)
