@@ -9,18 +9,18 @@ ALL = {
     "bend": -2.0,
     "smooth_walk": -2.0,
     "walk": -1.0,
-    "start": -1.0,
+    "start": -0.7,
     "product": -2.5,
-    "noise": -1.5,
+    "noise": -1.2,
 }
 
 WITHOUT: dict[str, dict[str, float]] = {
     "collectives": {},
-    "hsmgp": {},
-    "luleshcali": {"slope": -0.6},
-    "pdf": {},
-    "rajagpu": {"slope": -0.6, "start": -0.7, "product": -2.0, "noise": -1.2},
+    "hsmgp": {"noise": -1.5},
+    "luleshcali": {},
+    "pdf": {"noise": -1.5},
+    "rajagpu": {},
     "relearn": {},
-    "slateqr": {"slope": -0.6, "start": -0.7},
-    "snap": {"start": -0.7, "noise": -1.2},
+    "slateqr": {},
+    "snap": {},
 }
