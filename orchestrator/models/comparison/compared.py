@@ -65,18 +65,29 @@ class Compared:
         """Return the ratio at a point; None where nothing is known, or at points of another category."""
         if not is_of(point, self.key[2]):
             return None
-        beyond = _of_models(self.first, self.second, point)
+        models = _of_models(self.first, self.second, point)
         if self.ratio is None or not self.paired:
-            return None if beyond is None else At(point=point, ratio=beyond, basis="models")
-        names = self.ratio.pairs.parameters
-        place = {name: point.number(name) for name in names}
-        if self.ratio.axes.hold(np.array([place[name] for name in names])):
-            return At(point=point, ratio=self.ratio.at(place), basis="pairs")
-        if beyond is not None and len(self.ratio.pairs.difference) < _CONTINUED:
-            return At(point=point, ratio=beyond, basis="models")
-        bent = 0.0 if beyond is None else self.ratio.bent
-        basis = "pairs and models" if bent >= _SHOWN else "pairs"
-        return At(point=point, ratio=self.ratio.at(place, beyond), basis=basis)
+            return None if models is None else At(point=point, ratio=models, basis="models")
+        place = {name: point.number(name) for name in self.ratio.pairs.parameters}
+        within = self.ratio.axes.hold(np.array(list(place.values())))
+        if models is not None and not within and len(self.ratio.pairs.difference) < _CONTINUED:
+            return At(point=point, ratio=models, basis="models")
+        bent = 0.0 if models is None else self.ratio.bent
+        agreement = 1.0 if not within else self._agreement() if bent >= _SHOWN else 0.0
+        basis = "pairs and models" if bent * agreement >= _SHOWN else "pairs"
+        return At(point=point, ratio=self.ratio.at(place, models, agreement), basis=basis)
+
+    def _agreement(self) -> float:
+        """Return the probability that a bent ratio is that of the models where it was measured."""
+        if self.ratio is None or self.first is None or self.second is None:
+            return 0.0
+        names, category = self.ratio.pairs.parameters, dict(self.key[2])
+        points = [
+            Point.of(**dict(zip(names, row, strict=True)), **category)
+            for row in self.ratio.pairs.points.tolist()
+        ]
+        a, b = (np.array(_log(model, points))[:, 0] for model in (self.first, self.second))
+        return self.ratio.agreement(b - a)
 
     def posterior(self, there: At) -> Mixture:
         """Return the logarithm of the ratio with the possibility that nothing changed."""

@@ -152,29 +152,50 @@ class Ratio:
         """Return the probability that the call path changed; ``before`` is what it was without the pairs."""
         return float(expit(self.evidence + np.log(before / (1 - before))))
 
-    def at(self, point: Mapping[str, float], beyond: Mixture | None = None) -> Mixture:
+    def at(self, point: Mapping[str, float], models: Mixture | None = None, share: float = 1.0) -> Mixture:
         """Return the logarithm of the ratio at a point, given that something changed.
 
         Parameters
         ----------
         point
             A number for every parameter.
-        beyond
-            What the models of A and B say. Outside of the measured range it replaces a bent ratio, which
-            nothing continues.
+        models
+            What the models of A and B say there, if there are any: they know the terms of sums.
+        share
+            Probability that a bent ratio is theirs. Outside of the measured range it is, as nothing continues
+            a bend; within, it is as probable as `agreement` says.
         """
-        x = self._place(point)
-        outside = beyond is not None and not self.axes.hold(x)
+        scaled = self.axes.scaled(self._place(point)[None])
         parts = []
-        for hypothesis, share, found in self._weighed:
-            if outside and beyond is not None and hypothesis.degree == 2:
-                parts.append((float(share.sum()), beyond))
-                continue
-            row = hypothesis.design(self.axes.scaled(x[None]))[0]
-            known = _along(row, share, found)
+        for hypothesis, weight, found in self._weighed:
+            known = _along(hypothesis.design(scaled)[0], weight, found)
             code = _CODE if hypothesis.parameters else 0.0
-            parts += [(1 - code, known), (code, _scattered(known, found))]
+            of_pairs = [(1 - code, known), (code, _scattered(known, found))]
+            if models is not None and hypothesis.degree == 2:
+                parts.append((share * float(weight.sum()), models))
+                of_pairs = [((1 - share) * part, mixture) for part, mixture in of_pairs]
+            parts += of_pairs
         return Mixture.joined(parts)
+
+    def agreement(self, of_models: Floats) -> float:
+        """Return the probability that a bent ratio is that of the models of A and B, not a polynomial.
+
+        They are as probable as polynomials beforehand. As they were fitted to the same measurements, the
+        pairs can speak against them only.
+
+        Parameters
+        ----------
+        of_models
+            Logarithm of the ratio of both models at every pair, shape (pairs,).
+        """
+        bent = [prior + found.log_marginal for item, prior, found in self.members if item.degree == 2]
+        if not bent or not np.all(np.isfinite(of_models)):
+            return 0.0
+        number = sum(item.degree == 2 for item, _, _ in self.members)
+        before = next(prior for item, prior, _ in self.members if item.degree == 2) + np.log(number)
+        missed = replace(self.pairs, difference=self.pairs.difference - of_models)
+        theirs = logsumexp(_without_change(missed).log_marginal)
+        return float(expit(min(0.0, theirs - (logsumexp(np.concatenate(bent)) - before))))
 
     def growth(self, parameter: str, point: Mapping[str, float]) -> Mixture:
         """Return the exponent by which the ratio grows with a parameter there, given that something changed.
@@ -242,9 +263,14 @@ def ratio(pairs: Pairs) -> Ratio:
     for hypothesis, share in _hypotheses(pairs.points):
         design = hypothesis.design(scaled)
         members.append((hypothesis, float(np.log(share)), evidence(pairs, scatter, design, _SCALES)))
-    unchanged = evidence(pairs, scatter, np.empty((len(pairs.difference), 0)), (1.0,))
+    unchanged = _without_change(pairs)
     with_change = logsumexp(np.concatenate([prior + found.log_marginal for _, prior, found in members]))
     return Ratio(pairs, axes, tuple(members), float(with_change - logsumexp(unchanged.log_marginal)))
+
+
+def _without_change(pairs: Pairs) -> Evidence:
+    """Return the evidence that all differences are chance."""
+    return evidence(pairs, scatters(pairs), np.empty((len(pairs.difference), 0)), (1.0,))
 
 
 def _hypotheses(points: Floats) -> Iterator[tuple[Hypothesis, float]]:

@@ -54,7 +54,18 @@ def test_what_bends_is_left_to_the_models_beyond() -> None:
     assert found.bent > 0.9
     far, models = {"p": 256.0, "n": 40.0}, Mixture.normal(2.8, 0.01)
     assert found.at(far, models).quantile(0.5) == pytest.approx(2.8, abs=0.02)
-    assert found.at(P, models).quantile(0.5) == pytest.approx(math.log(2), abs=0.05)
+    assert found.at(P, models, share=0.0).quantile(0.5) == pytest.approx(math.log(2), abs=0.05)
+
+
+def test_models_share_a_bent_ratio_unless_the_pairs_speak_against_them() -> None:
+    def bent(p: float, n: float) -> float:
+        return 1 + (p / 64) ** 2
+
+    found = the_ratio(both(2, bent, noise=0.01))
+    right = np.array([math.log(bent(p, n)) for p, n in found.pairs.points])
+    assert found.agreement(right) == pytest.approx(0.5)
+    assert found.agreement(right + 0.1) < 0.01
+    assert found.agreement(np.full_like(right, np.nan)) == 0.0
 
 
 def test_intervals_hold_where_one_term_of_a_sum_changes() -> None:
