@@ -13,7 +13,7 @@ from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control.assembly import Assembly
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.preflight import Fault
-from orchestrator.executors.slurm.ceilings import ceiling, chosen, lifted
+from orchestrator.executors.slurm.ceilings import Width, ceiling, chosen, lifted, widest
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.options import JobOptions, job_options, minutes
 from orchestrator.executors.slurm.partitions import Partition, meant
@@ -61,7 +61,7 @@ def start_fault(
 
 
 def size_fault(campaign: Campaign, runs: Iterable[tuple[Point, Resources]], cluster: Cluster) -> Fault | None:
-    """Return a fault where a run needs more nodes, or more cores of a node, than its partition ever has.
+    """Return a fault where a run needs more than its partition ever has, or than accounting ever allows.
 
     Parameters are those of `start_fault`, which looks at this, too.
     """
@@ -181,16 +181,46 @@ def _submission_fault(every: Sequence[_Jobs], refusal: Refusal) -> Fault | None:
 
 
 def _size_fault(every: Sequence[_Jobs], points: Mapping[Resources, Point], cluster: Cluster) -> Fault | None:
-    """Return a fault where a run needs more nodes, or more cores of a node, than its partition ever has."""
+    """Return a fault where a run needs more than its partition ever has, or than accounting ever allows."""
     for jobs in every:
         partitions = meant(cluster.partitions, chosen(jobs.options, "partition"))
-        if not partitions or not all(item.cores for item in partitions):
-            continue
-        for size in jobs.sizes:
-            fault = _too_large(points[size], size, partitions, jobs.options, cluster)
+        if partitions and all(item.cores for item in partitions):
+            for size in jobs.sizes:
+                fault = _too_large(points[size], size, partitions, jobs.options, cluster)
+                if fault is not None:
+                    return fault
+        for kind, unit, needed in (("cpu", "CPU", _cpus), ("node", "node", _nodes)):
+            fault = _not_allowed(jobs, points, widest(jobs.options, cluster, kind), unit, needed)
             if fault is not None:
                 return fault
     return None
+
+
+def _not_allowed(
+    jobs: _Jobs,
+    points: Mapping[Resources, Point],
+    most: Width | None,
+    unit: str,
+    needed: Callable[[Resources, JobOptions], int],
+) -> Fault | None:
+    """Return a fault where the largest of these jobs needs more of a unit than accounting allows."""
+    largest = max(jobs.sizes, key=lambda size: needed(size, jobs.options))
+    if most is None or needed(largest, jobs.options) <= most.amount:
+        return None
+    return Fault(
+        f"{points[largest]} needs {count(needed(largest, jobs.options), unit)}, and {most.of} {most.allows} "
+        f"{most.amount}: such runs never start",
+        f"set another executor.{most.of.split()[0].lower()}, or exclude such points by constraints",
+    )
+
+
+def _cpus(size: Resources, options: JobOptions) -> int:
+    """Return the CPUs that Slurm allocates at least; of hardware threads it may allocate more."""
+    return size.cores if options.exclusive else size.ranks * size.threads
+
+
+def _nodes(size: Resources, options: JobOptions) -> int:
+    return size.nodes
 
 
 def _too_large(

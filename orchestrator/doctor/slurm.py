@@ -139,7 +139,8 @@ def _association(item: Association) -> str:
         f"at most {item.jobs} jobs at once" if item.jobs is not None else "",
         f"at most {item.submitted} jobs queued or running" if item.submitted is not None else "",
         f"up to {item.wall / 3600:.4g} h" if item.wall is not None else "",
-        f"at most {item.resources} per job" if item.resources else "",
+        f"at most {item.most.job} per job" if item.most.job else "",
+        f"at most {item.most.together} at once" if item.most.together else "",
     ]
     where = f"{item.account} in {item.partition}" if item.partition else item.account
     return ", ".join([f"{where} (QOS {', '.join(item.qos) or 'none'})", *filter(None, limits)])

@@ -96,6 +96,36 @@ def test_whole_nodes_of_unknown_size_are_refused_with_the_remedy(how: str) -> No
     assert start_fault(known, RUNS[:1]) is None
 
 
+# --- what accounting never allows -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("most", "words"),
+    [
+        (("cpu=4", "", "", ""), "P(n=8) needs 8 CPUs, and QOS normal allows a job 4: such runs never start"),
+        (("", "cpu=7", "", ""), "needs 8 CPUs, and QOS normal allows the jobs of a user 7: such runs never"),
+        (("", "", "cpu=7", ""), "needs 8 CPUs, and QOS normal allows the jobs of an account 7: such runs"),
+        (("", "", "", "node=1"), "needs 2 nodes, and QOS normal allows all its jobs together 1: such runs"),
+    ],
+)
+def test_runs_larger_than_accounting_allows_are_refused(most: tuple[str, str, str, str], words: str) -> None:
+    def ask(command: Sequence[str]) -> str | None:
+        if command[0] == "sinfo":
+            return None if command[-1].endswith("%s") else SINFO
+        if "associations" in command:
+            return association("project", qos="normal")
+        return qos("normal", most=most) if "qos" in command else ENFORCED
+
+    runs = [
+        (Point.of(n=n), Resources(ranks=n, ranks_per_node=4, nodes=nodes)) for n, nodes in ((8, 2), (4, 1))
+    ]
+    fault = start_fault(on_slurm("executor.cores_per_node=4"), runs, Cluster(ask))
+    assert fault is not None
+    assert words in fault.detail
+    assert fault.remedy == "set another executor.qos, or exclude such points by constraints"
+    assert start_fault(on_slurm("executor.cores_per_node=4"), runs[1:], Cluster(ask)) is None
+
+
 # --- what Slurm does not have -----------------------------------------------------------------------------
 
 

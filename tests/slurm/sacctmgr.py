@@ -13,12 +13,20 @@ def association(
     submitted_by_all: str = "",
     wall: str = "",
     resources: str = "",
+    together: str = "",
 ) -> str:
     """Return the line of an association of the user."""
-    row = (account, partition, qos, default_qos, jobs, submitted, submitted_by_all, wall, resources)
+    row = (account, partition, qos, default_qos, jobs, submitted, submitted_by_all, wall, resources, together)
     return "|".join(row) + "\n"
 
 
-def qos(name: str, wall: str = "", flags: str = "", submitted: str = "", submitted_by_all: str = "") -> str:
-    """Return the line of a QOS."""
-    return "|".join((name, wall, flags, submitted, submitted_by_all)) + "\n"
+def qos(
+    name: str,
+    wall: str = "",
+    flags: str = "",
+    submitted: str = "",
+    submitted_by_all: str = "",
+    most: tuple[str, str, str, str] = ("", "", "", ""),
+) -> str:
+    """Return the line of a QOS; ``most`` for a job, a user, an account, and together."""
+    return "|".join((name, wall, flags, submitted, submitted_by_all, *most)) + "\n"

@@ -77,6 +77,42 @@ def test_the_first_that_states_a_limit_decides(options: dict[str, str], seconds:
     assert ceiling(cluster(), **options) == Ceiling(seconds, of)
 
 
+@pytest.mark.parametrize(
+    ("options", "kind", "amount", "of"),
+    [
+        ({"qos": "a"}, "cpu", 64, "QOS a"),  # of a user, below those of a job and of all
+        ({"qos": "a"}, "node", 4, "QOS a"),
+        ({"qos": "b"}, "cpu", 96, "account project"),  # the QOS states none for a job
+        ({"qos": "b"}, "node", 8, "account project"),
+        ({"qos": "b", "partition": "big"}, "cpu", 16, "QOS short"),  # of the partition
+        ({"qos": "b", "account": "old"}, "cpu", 5, "account old"),
+    ],
+)
+def test_the_least_of_all_that_limits_how_much_jobs_occupy_decides(
+    options: dict[str, str], kind: str, amount: int, of: str
+) -> None:
+    known = cluster(
+        qos=qos("a", most=("cpu=128,node=4", "cpu=64,gres/gpu=2", "", "cpu=999"))
+        + qos("b", most=("gres/gpu=2", "", "", ""))
+        + qos("short", most=("cpu=16", "", "", "")),
+        associations=association("project", qos="a,b", resources="cpu=96,node=16", together="node=8")
+        + association("old", qos="a,b", together="cpu=5"),
+    )
+    jobs = JobOptions(**({"account": "project"} | options))  # type: ignore[arg-type]
+    found = ceilings.widest(jobs, known, kind)
+    assert found is not None
+    assert (found.amount, found.of) == (amount, of)
+
+
+def test_where_nothing_limits_jobs_or_one_account_does_not_they_may_be_of_any_size() -> None:
+    assert ceilings.widest(JobOptions(), cluster(), "cpu") is None
+    one = association("project", qos="normal", resources="cpu=8")
+    assert ceilings.widest(JobOptions(), cluster(associations=one), "cpu") is not None
+    both = one + association("other", qos="normal")
+    assert ceilings.widest(JobOptions(), cluster(associations=both), "cpu") is None
+    assert ceilings.widest(JobOptions(), cluster(config=None, associations=one), "cpu") is None
+
+
 def test_what_is_not_known_limits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ceiling(cluster(), partition="free") is None
     assert ceiling(cluster(), partition="debug,free") is None

@@ -1,4 +1,4 @@
-"""The longest job that Slurm would ever start: by its partition, its QOS and the user's association.
+"""The longest and the largest job that Slurm would ever start: by partition, QOS and the user's association.
 
 A job that asks for more is refused, or stays queued for ever: which of both depends on the site. What Slurm
 does not say is taken to be no limit.
@@ -11,15 +11,34 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from orchestrator.executors.attempt.worker import OVERRUN
-from orchestrator.executors.slurm.cluster import Association, Cluster, Enforced
+from orchestrator.executors.slurm.cluster import Association, Cluster, Enforced, Qos
 from orchestrator.executors.slurm.options import START_UP, JobOptions, minutes
 from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.types import Resources
 from orchestrator.units import format_duration
 
+_N = TypeVar("_N", int, float)
 _ASK_AGAIN = 600.0  # seconds until Slurm is asked again for limits that it did not say
+# Fields of `Most`, in words that follow the name of whose limit it is.
+_MOST = {
+    "job": "allows a job",
+    "user": "allows the jobs of a user",
+    "account": "allows the jobs of an account",
+    "together": "allows all its jobs together",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """The most of something that a job may occupy, and whose limit that is, such as ``QOS short``."""
+
+    amount: int
+    of: str
+    allows: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +139,56 @@ def lifted(flag: str, options: JobOptions, limits: Enforced) -> bool:
     return any(name in limits.qos and flag in limits.qos[name].flags for name in names)
 
 
+def widest(options: JobOptions, cluster: Cluster, kind: str) -> Width | None:
+    """Return the most that one of these jobs may occupy; None where accounting sets no limit that is known.
+
+    Parameters
+    ----------
+    options, cluster
+        As of `ceiling`.
+    kind
+        ``cpu`` or ``node``, as Slurm calls it.
+    """
+    names = [item.name for item in meant(cluster.partitions, chosen(options, "partition"))]
+    found: list[Width] = []
+    for field, allows in _MOST.items():
+        stated = partial(_amount, field=field, kind=kind)
+        under = _under_each(options, names, cluster.enforced, stated)
+        found += [Width(amount, of, allows) for amount, of in _highest(under)]
+    return min(found, key=lambda item: item.amount, default=None)
+
+
+def _amount(item: Qos | Association, field: str, kind: str) -> int | None:
+    """Return one amount of a text such as ``cpu=512,node=8``; None where it has no such amount."""
+    pairs = (text.partition("=") for text in getattr(item.most, field).split(","))
+    return next((int(amount) for name, _, amount in pairs if name == kind and amount.isdecimal()), None)
+
+
 def _of_accounting(names: Sequence[str], options: JobOptions, limits: Enforced) -> Iterator[Ceiling]:
-    """Yield the limit by QOS and association, where all associations that a job may be under have one."""
-    found = [
-        _under(item, chosen(options, "qos") or item.default_qos, names, limits)
+    """Yield the limit of time by QOS and association."""
+    under = _under_each(options, names, limits, lambda item: item.wall)
+    yield from (Ceiling(wall, of) for wall, of in _highest(under))
+
+
+def _highest(under: Sequence[tuple[_N, str] | None]) -> Iterator[tuple[_N, str]]:
+    """Yield the highest limit, where all associations that a job may be under have one."""
+    stated = [item for item in under if item is not None]
+    if stated and len(stated) == len(under):
+        yield max(stated, key=lambda item: item[0])
+
+
+def _under_each(
+    options: JobOptions,
+    names: Sequence[str],
+    limits: Enforced,
+    stated: Callable[[Qos | Association], _N | None],
+) -> list[tuple[_N, str] | None]:
+    """Return a limit, and whose it is, under each association that a job may be under."""
+    return [
+        _under(item, chosen(options, "qos") or item.default_qos, names, limits, stated)
         for item in _mine(options, limits)
         if item.partition in ("", *names)
     ]
-    stated = [item for item in found if item is not None]
-    if stated and len(stated) == len(found):
-        yield max(stated, key=lambda item: item.seconds)
 
 
 def _mine(options: JobOptions, limits: Enforced) -> list[Association]:
@@ -137,7 +196,13 @@ def _mine(options: JobOptions, limits: Enforced) -> list[Association]:
     return [item for item in limits.associations if account in (None, item.account)]
 
 
-def _under(association: Association, qos: str, possible: Sequence[str], limits: Enforced) -> Ceiling | None:
+def _under(
+    association: Association,
+    qos: str,
+    possible: Sequence[str],
+    limits: Enforced,
+    stated: Callable[[Qos | Association], _N | None],
+) -> tuple[_N, str] | None:
     """Return the limit of the first that states one: the partition's QOS, the job's QOS, the association."""
     names = [qos]
     if len(possible) == 1:
@@ -145,7 +210,8 @@ def _under(association: Association, qos: str, possible: Sequence[str], limits: 
     if qos in limits.qos and "OverPartQOS" in limits.qos[qos].flags:
         names.reverse()
     for name in names:
-        wall = limits.qos[name].wall if name in limits.qos else None
-        if wall is not None:
-            return Ceiling(wall, f"QOS {name}")
-    return None if association.wall is None else Ceiling(association.wall, f"account {association.account}")
+        limit = stated(limits.qos[name]) if name in limits.qos else None
+        if limit is not None:
+            return limit, f"QOS {name}"
+    limit = stated(association)
+    return None if limit is None else (limit, f"account {association.account}")

@@ -13,8 +13,13 @@ from orchestrator.executors.slurm.partitions import Partition, parse_time, parti
 _CONFIGURATION = ("scontrol", "show", "config")
 _PARTITIONS = ("scontrol", "--all", "--oneliner", "show", "partition")  # hidden ones, too
 _SHOW = ("sacctmgr", "--noheader", "--parsable2", "show")
-_QOS = "format=Name,MaxWall,Flags,MaxSubmitJobsPerUser,GrpSubmitJobs"
-_ASSOCIATIONS = "format=Account,Partition,QOS,DefaultQOS,MaxJobs,MaxSubmitJobs,GrpSubmitJobs,MaxWall,MaxTRES"
+_QOS = (
+    "format=Name,MaxWall,Flags,MaxSubmitJobsPerUser,GrpSubmitJobs,MaxTRES,MaxTRESPerUser,MaxTRESPerAccount,"
+    "GrpTRES"
+)
+_ASSOCIATIONS = (
+    "format=Account,Partition,QOS,DefaultQOS,MaxJobs,MaxSubmitJobs,GrpSubmitJobs,MaxWall,MaxTRES,GrpTRES"
+)
 _NO_ACCOUNTING = ("", "(null)", "accounting_storage/none")
 _NORMAL = "normal"  # the QOS of jobs that name none, where no other is their default
 
@@ -23,16 +28,30 @@ Ask = Callable[[Sequence[str]], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Most:
+    """The most of each resource, as Slurm prints it, such as ``cpu=512,node=8``. Empty: no such limit.
+
+    For a job, and for all jobs at once of a user, of an account, and of whoever else is limited together.
+    """
+
+    job: str = ""
+    user: str = ""
+    account: str = ""
+    together: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Qos:
     """A QOS: the longest job in seconds, its flags, the most jobs queued or running. None: no such limit.
 
-    ``submitted`` limits each user, ``submitted_by_all`` all users together.
+    ``submitted`` limits each user, ``submitted_by_all`` all users together, ``most`` what jobs may occupy.
     """
 
     wall: float | None
     flags: frozenset[str]
     submitted: int | None = None
     submitted_by_all: int | None = None
+    most: Most = field(default_factory=Most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +72,8 @@ class Association:
         The most that are queued or running: of this user, and of all users of the account.
     wall
         Of the longest job, in seconds.
-    resources
-        The most of each kind for a job, as Slurm prints it; empty without a limit.
+    most
+        What jobs may occupy.
     """
 
     account: str
@@ -65,7 +84,7 @@ class Association:
     submitted: int | None
     submitted_by_all: int | None
     wall: float | None
-    resources: str
+    most: Most = field(default_factory=Most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,9 +206,10 @@ def parse_qos(text: str) -> dict[str, Qos]:
             flags=frozenset(row[2].split(",")),
             submitted=_limit(row[3]),
             submitted_by_all=_limit(row[4]),
+            most=Most(job=row[5], user=row[6], account=row[7], together=row[8]),
         )
         for row in rows
-        if len(row) == 5
+        if len(row) == 9
     }
 
 
@@ -198,8 +218,8 @@ def parse_associations(text: str) -> tuple[Association, ...]:
     found = []
     for line in text.splitlines():
         fields = line.split("|")
-        if len(fields) == 9:
-            account, partition, qos, default, jobs, submitted, by_all, wall, resources = fields
+        if len(fields) == 10:
+            account, partition, qos, default, jobs, submitted, by_all, wall, of_job, together = fields
             names = tuple(filter(None, qos.split(",")))
             found.append(
                 Association(
@@ -211,7 +231,7 @@ def parse_associations(text: str) -> tuple[Association, ...]:
                     submitted=_limit(submitted),
                     submitted_by_all=_limit(by_all),
                     wall=parse_time(wall),
-                    resources=resources,
+                    most=Most(job=of_job, together=together),
                 )
             )
     return tuple(found)
