@@ -88,7 +88,7 @@ def test_after_one_that_was_suspended_the_next_goes_on(
     cluster.run("scontrol", "suspend", handle)
     cluster.run("scontrol", "resume", handle)
     suspended, good = settle(ours, requests)
-    assert suspended.record is not None and suspended.record.suspended and "suspension" in suspended.reason
+    assert suspended.record is not None and suspended.record.suspended and "was suspended" in suspended.reason
     assert good.record is not None and good.record.exit_code == 0 and not good.reason
     assert_charged(cluster, [suspended, good])
 

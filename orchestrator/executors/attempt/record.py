@@ -20,7 +20,7 @@ from orchestrator.types import AttemptRecord
 T = TypeVar("T")
 
 _LOAD = ("cpus", "busy", "stolen")
-SUSPENDED = "ended when it was resumed after a suspension: its time would not be that of the program"
+SUSPENDED = "it, or its machine, was suspended while it ran: its time would not be that of the program"
 """Why an attempt was ended, in words."""
 _MOST_NODES = 100_000  # a range of more is no list of nodes
 

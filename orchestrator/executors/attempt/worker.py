@@ -46,6 +46,8 @@ JOB_ENDS = "ORCHESTRATOR_JOB_ENDS"  # when the job reaches Slurm's limit, in sec
 HEARTBEAT = 10.0  # the guard touches the claim this often: the last sign of life of a killed attempt
 WRITE_PATIENCE = 30.0  # seconds to retry writing the outcome while the disk is full
 
+_NAP = 0.5  # seconds: reading two clocks takes less, also on a busy machine, and no machine sleeps so briefly
+
 _MODULE = "orchestrator.executors.attempt.worker"
 _PROBE, _ROOM = ".room", 65536  # a file, and its bytes, that must fit where an attempt writes
 _GROWTH = 1024  # bytes that the final record may be longer than the first
@@ -280,10 +282,12 @@ def _work(attempt: _Attempt) -> int:
     except OSError as error:
         return _broken(f"cannot write {RECORD} in {attempt.directory}, so nothing was started: {error}")
     ended: dict[int, int] = {}
-    before = processes.cpu_times()
+    before, slept = processes.cpu_times(), processes.slept()
     script = _start(attempt.directory)
     in_job = "SLURM_JOB_ID" in os.environ  # Slurm signals all processes of a job at once
     how = processes.wait_for(script, attempt.begin + attempt.limit, ended, doubtful=in_job)
+    if how == "ended" and processes.slept() - slept > _NAP:
+        how = "suspended"
     count = processes.end_all(ended, TERM_GRACE)
     leftover = count if how == "ended" else 0
     # Slurm's launcher starts ranks that are no children of this process.

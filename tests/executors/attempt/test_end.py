@@ -125,6 +125,19 @@ def test_a_run_that_was_suspended_is_ended_when_it_is_resumed(
     assert not processes_of(request.directory)
 
 
+@pytest.mark.parametrize(("seconds", "sleeps"), [(0.1, False), (28800.0, True)])
+def test_a_run_while_which_the_machine_slept_is_no_measurement(
+    prepared: Prepared, seconds: float, sleeps: bool
+) -> None:
+    request = prepared("exit 0\n")
+    asleep = f"processes.slept = (lambda seen: lambda: {seconds} * len(seen.append(0) or seen))([])"
+    with start(request, asleep) as process:
+        assert process.wait(60) == DONE
+    record = files.read_record(request.directory)
+    assert record is not None and record.suspended is record.cancelled is sleeps
+    assert record.finished is not None and record.finished - record.started < 60  # sleep is not charged
+
+
 def test_a_cancellation_that_begins_with_a_continuation_is_no_suspension(prepared: Prepared) -> None:
     request = prepared("echo begun\nsleep 600\n")
     with start(request) as process:
