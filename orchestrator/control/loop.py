@@ -114,12 +114,14 @@ class Controller:
         self._disk = Disk(runtime.directory)
         self._requests: dict[Attempt, AttemptRequest] = {}
         self._unconfirmed: dict[Attempt, AttemptRequest] = {}  # settled, with estimated charges
-        self._cancelled: frozenset[Attempt] = frozenset()  # by the user
+        self._cancelled: dict[Attempt, str] = {}  # with the reason
         self.state = state
 
     def step(self) -> bool:
         """Observe, decide and act; return whether anything was done."""
         self.observe()
+        if self.state.stopping is not None:
+            self._withdraw(f"withdrawn as the campaign stops ({self.state.stopping.rule})")
         runtime = self._runtime
         estimates = runtime.estimates(self.state, self.models())
         return self.perform(
@@ -165,14 +167,23 @@ class Controller:
 
     def cancel(self) -> None:
         """End and settle the attempts in flight, as the user asked for."""
-        self._cancelled = frozenset(self.state.in_flight)
-        self._runtime.executor.cancel([self._request(attempt) for attempt in _in_order(self.state.in_flight)])
+        self._cancel(self.state.in_flight, "cancelled by the user")
         begun = self._runtime.executor.now()
         while self.state.in_flight or (
             self.state.unconfirmed and 0 <= self._runtime.executor.now() - begun < _CHARGES
         ):
             self._runtime.executor.wait(self._runtime.poll_interval)
             self.observe()
+
+    def _withdraw(self, why: str) -> None:
+        """End what has not begun and need not begin any more."""
+        waiting = [attempt for attempt in decide.unbegun(self.state) if attempt not in self._cancelled]
+        if waiting:
+            self._cancel(waiting, why)
+
+    def _cancel(self, attempts: Iterable[Attempt], reason: str) -> None:
+        self._cancelled |= dict.fromkeys(attempts, reason)
+        self._runtime.executor.cancel([self._request(attempt) for attempt in _in_order(attempts)])
 
     def perform(self, actions: Sequence[Action]) -> bool:
         """Do what was decided; return whether anything was done (if not, it is time to wait)."""
@@ -252,7 +263,8 @@ class Controller:
             ):
                 if isinstance(event, events.AttemptFinished) and event.failure is None:
                     new += settle.replacements(self._runtime.started(item.record), executables)
-                new.append(settle.ended_by_user(event) if item.attempt in self._cancelled else event)
+                cancelled = self._cancelled.get(item.attempt)
+                new.append(settle.ended_on_purpose(event, cancelled) if cancelled else event)
         # Submissions can be looked up again. Measurements, charges and released reservations must be durable.
         transient = (events.AttemptSubmitted, events.AttemptStarted)
         self.commit(new, durable=any(not isinstance(event, transient) for event in new))

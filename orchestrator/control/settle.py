@@ -115,17 +115,17 @@ def events_of(
     return []
 
 
-def ended_by_user(event: events.Event) -> events.Event:
-    """Return the event for an attempt that the user ended: it is charged, but did not fail.
+def ended_on_purpose(event: events.Event, why: str) -> events.Event:
+    """Return the event for an attempt that the user, or the end of the campaign, ended: it did not fail.
 
-    An attempt that never began is withdrawn and revoked, because the cancellation took its claim file. An
-    attempt that had ended by itself before keeps its event.
+    It is charged. An attempt that never began is withdrawn and revoked, because the cancellation took its
+    claim file. An attempt that had ended by itself before keeps its event.
     """
     if not isinstance(event, events.AttemptFinished) or event.failure is not FailureClass.INFRASTRUCTURE:
         return event
     if event.started is None and event.elapsed == 0 and not event.estimated:
-        return events.AttemptWithdrawn(event.attempt, "cancelled by the user before it began", barred=True)
-    return replace(event, reason=f"cancelled by the user ({event.reason})", blamed=(), cancelled=True)
+        return events.AttemptWithdrawn(event.attempt, f"{why} before it began", barred=True)
+    return replace(event, reason=f"{why} ({event.reason})", blamed=(), cancelled=True)
 
 
 def replacements(started: Digests, known: dict[str, str]) -> list[events.Event]:

@@ -46,6 +46,7 @@ __all__ = [  # with what is decided, and by which rules
     "Validate",
     "is_paused",
     "next_actions",
+    "unbegun",
     "unresolved",
 ]
 
@@ -75,7 +76,7 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
         rule = stop_rules.at_any_time(state, policy, now)
         if rule is not None:
             return [rule]
-    elif state.validation is None or state.queue != (state.validation,):
+    elif not _validates(state):
         dropped = _drop_unbegun(state)
         if dropped:
             return dropped
@@ -104,6 +105,27 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
     if state.reassess:
         return [Assess()]
     return [stop_rules.after_round(state, policy, estimates) or Propose(state.round + 1)]
+
+
+def unbegun(state: State) -> list[Attempt]:
+    """Return the attempts that wait for a job or for cores though the campaign stops: they are withdrawn.
+
+    A queue may let them begin days later. What belongs to a job that has begun is left to it.
+    """
+    if state.stopping is None or _validates(state):
+        return []
+    begun = {item.pack for item in state.in_flight.values() if item.running and item.pack}
+    begun |= {item.pack for item in state.unconfirmed.values()}
+    return [
+        attempt
+        for attempt, item in state.in_flight.items()
+        if not item.running and not (item.pack and item.pack in begun)
+    ]
+
+
+def _validates(state: State) -> bool:
+    """Whether the runs of the rounds are over, and the validation is what is left."""
+    return state.validation is not None and state.queue == (state.validation,)
 
 
 def _drop_unbegun(state: State) -> list[Action]:

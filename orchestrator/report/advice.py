@@ -77,9 +77,11 @@ def to_continue(state: State, directory: Path) -> str:
             f"campaign; priors: {{campaigns: [{where}]}} in its file lets it begin with what this one has "
             "learned"
         )
+    over = state.stopped.rule == "wall_time"
+    rule = "stop.wall_time='...'" if over else f"stop.budget='... {campaign_unit(state.campaign)}'"
     return (
         "to continue a campaign that has stopped, change a rule, for example: "
-        f"orchestrator resume {where} --set stop.budget='... {campaign_unit(state.campaign)}'"
+        f"orchestrator resume {where} --set {rule}"
     )
 
 

@@ -83,6 +83,23 @@ def test_what_had_not_begun_when_the_user_cancelled_is_withdrawn(tmp_path: Path)
     assert not any(item.failures for item in state.runs.values())
 
 
+def test_what_has_not_begun_when_the_campaign_stops_is_withdrawn_at_no_cost(tmp_path: Path) -> None:
+    rules = ("stop.wall_time=1 s", "executor.environment={LONG: '3', MENDED: 'yes'}")
+    state = session.run(load(*rules, text=SHELL), tmp_path, session.Hooks())
+    assert state.stopped is not None and state.stopped.rule == "wall_time"
+    happened = [entry.event for entry in entries(tmp_path)]
+    (finished,) = (event for event in happened if isinstance(event, events.AttemptFinished))
+    assert finished.failure is None and state.spent == finished.cost > 0
+    withdrawn = [event for event in happened if isinstance(event, events.AttemptWithdrawn)]
+    assert {event.reason for event in withdrawn} == {
+        "withdrawn as the campaign stops (wall_time) before it began"
+    }
+    assert len(withdrawn) == 3 == [item.status for item in state.runs.values()].count(RunStatus.SKIPPED)
+    state = session.run(load("stop.wall_time=1 h", *rules[1:], text=SHELL), tmp_path, session.Hooks())
+    assert state.stopped is not None and state.stopped.rule != "wall_time"
+    assert len([item for item in state.runs.values() if item.status is RunStatus.MEASURED]) == 4
+
+
 @pytest.mark.parametrize("failure", [None, FailureClass.APPLICATION, FailureClass.TIMEOUT])
 def test_what_ended_by_itself_stays_what_it_is_although_the_user_cancelled(
     failure: FailureClass | None,
@@ -90,7 +107,7 @@ def test_what_ended_by_itself_stays_what_it_is_although_the_user_cancelled(
     event = events.AttemptFinished(
         attempt=Attempt(Run(Point.of(p=1))), elapsed=2.0, cost=2.0, samples={}, failure=failure, reason="why"
     )
-    assert settle.ended_by_user(event) is event
+    assert settle.ended_on_purpose(event, "cancelled by the user") is event
 
 
 @pytest.mark.slow

@@ -345,6 +345,31 @@ def test_wall_time_stops_proposing_but_lets_runs_in_flight_finish() -> None:
     assert actions(state, limited, now=65.0) == [decide.Stop(stop.rule, stop.detail)]
 
 
+def test_what_waits_when_the_campaign_stops_need_not_begin() -> None:
+    def intent(run: Run, pack: str = "") -> events.AttemptIntended:
+        return replace(intended(run), name=f"job-{run.repetition}", pack=pack)
+
+    more = [replace(RUNS[0], repetition=number) for number in range(1, 7)]
+    packs = ("", "", "begun", "begun", "waiting", "waiting")
+    state = after(
+        events.RoundProposed(1, tuple(more), ("",) * 6),
+        *(intent(run, pack) for run, pack in zip(more, packs, strict=True)),
+        *(events.AttemptStarted(Attempt(more[index]), "1") for index in (0, 2)),
+    )
+    assert decide.unbegun(state) == []
+    state = after(events.StopRuleReached("wall_time", "over"), state=state)
+    assert sorted(item.run.repetition for item in decide.unbegun(state)) == [2, 5, 6]
+    state = after(replace(finished(more[2]), estimated=True), state=state)  # the next of its job is about to
+    assert sorted(item.run.repetition for item in decide.unbegun(state)) == [2, 5, 6]
+
+
+def test_a_validation_is_not_withdrawn_though_the_campaign_stops() -> None:
+    state, _ = stopping_with(100.0)
+    run = Run(Point.of(p=9))
+    state = after(events.ValidationProposed(run), intended(run), state=state)
+    assert decide.unbegun(state) == []
+
+
 def test_failures_in_a_row_stop_the_campaign() -> None:
     (stop,) = actions(after(*ONE_MEASURED)._replace(consecutive_given_up=3))
     assert isinstance(stop, decide.BeginStop) and stop.rule == "failures"

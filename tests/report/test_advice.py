@@ -32,3 +32,7 @@ def test_outputs_that_could_not_be_read_are_read_again_for_nothing() -> None:
     text = advice("failures", "5 points in a row were given up: application: exit code 3")
     assert "--campaign" not in text and "orchestrator reread study --set measure.exit_codes=" in text
     assert "reread" not in advice("failures", "5 points in a row were given up: timeout: ended")
+
+
+def test_after_its_time_a_campaign_needs_more_time() -> None:
+    assert "--set stop.wall_time='...'" in advice("wall_time", "60 s of 60 s have passed")
