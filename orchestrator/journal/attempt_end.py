@@ -123,7 +123,8 @@ def standalone_duration(event: events.AttemptFinished, pack: str, state: State) 
     """Return the seconds that an attempt takes in a job of its own, so that all durations can be compared.
 
     An attempt that shares its job is charged without the overhead of the job, or, as the first, with all of
-    it. One that ended while Slurm was silent is charged until it was back.
+    it. One that ended while Slurm was silent is charged until it was back. Slurm charges whole seconds, which
+    may be less than the attempt took, and none for less than one.
 
     Parameters
     ----------
@@ -135,9 +136,11 @@ def standalone_duration(event: events.AttemptFinished, pack: str, state: State) 
         Has the usual overhead of a job, and when Slurm was silent.
     """
     span = _span(event)
-    if span is None or not (pack or _ended_in_silence(event, state)):
+    if span is None:
         return event.elapsed
-    return span + state.job_costs.overhead
+    if pack or event.elapsed < span or _ended_in_silence(event, state):
+        return span + state.job_costs.overhead
+    return event.elapsed
 
 
 def _ended_in_silence(event: events.AttemptFinished, state: State) -> bool:

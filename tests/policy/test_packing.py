@@ -304,6 +304,18 @@ def test_durations_can_be_compared_whether_jobs_were_shared_or_not() -> None:
     assert [state.runs[run].elapsed for run in wanted[2:]] == [6.0, 6.0, 6.0]
 
 
+def test_a_run_that_is_charged_less_than_it_took_lasted_as_long_as_its_own_record_says() -> None:
+    """Slurm charges whole seconds: none for a run of half a second."""
+    (run,) = runs(1)
+    state = apply(
+        State(job_costs=JobCosts((0.25,) * 3, (1.0,) * 3)), events.RoundProposed(1, (run,), ("",)), 1.0
+    )
+    intent = events.AttemptIntended(attempt=Attempt(run), name="job", cores=1, limit=LIMIT, reserved=100.0)
+    ended = events.AttemptFinished(attempt=Attempt(run), elapsed=0.0, cost=0.0, started=10.0, finished=10.5)
+    state = apply(apply(state, intent, 1.0), ended, 11.0)
+    assert (state.runs[run].elapsed, state.spent) == (0.75, 0.0)
+
+
 # --- whatever happens ---------------------------------------------------------------------------------
 
 
