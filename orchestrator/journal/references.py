@@ -13,11 +13,15 @@ REASON = "reference: "
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The reference runs of a campaign: their points, how many were measured, their core-seconds."""
+    """The reference runs of a campaign: their points, how many were measured, their core-seconds.
+
+    ``cost``: what they were charged; ``reserved``: what those in flight may be charged at most.
+    """
 
     points: tuple[Point, ...] = ()
     runs: int = 0
     cost: float = 0.0
+    reserved: float = 0.0
 
 
 def is_reference(state: State, run: Run) -> bool:
@@ -26,12 +30,13 @@ def is_reference(state: State, run: Run) -> bool:
 
 
 def references(state: State) -> References:
-    """Return the reference runs so far, those in flight included in the cost with what they reserve."""
+    """Return the reference runs so far."""
     chosen = [run for run, reason in state.reasons.items() if reason.startswith(REASON)]
     chosen.sort(key=lambda run: run.id)
     reserved = {attempt.run: item.reserved for attempt, item in state.in_flight.items()}
     return References(
         tuple(dict.fromkeys(run.point for run in chosen)),
         sum(state.runs[run].status is RunStatus.MEASURED for run in chosen),
-        sum(state.runs[run].cost + reserved.get(run, 0.0) for run in chosen),
+        sum(state.runs[run].cost for run in chosen),
+        sum(reserved.get(run, 0.0) for run in chosen),
     )

@@ -44,7 +44,7 @@ def propose(state: State, choices: Sequence[Choice], budget: float) -> list[Choi
     if point is None or point in state.infeasible or any(choice.point == point for choice in choices):
         return []
     expected = fmean(item.cost for item in known[point])
-    if before.cost + expected > _SHARE * budget:
+    if before.cost + before.reserved + expected > _SHARE * budget:
         return []
     return [Choice(point, 1, f"{REASON}{why}; {_AGAIN}")]
 

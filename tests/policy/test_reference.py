@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from orchestrator.journal.references import REASON, references
-from orchestrator.journal.state import RunState, RunStatus, State
+from orchestrator.journal.state import InFlight, RunState, RunStatus, State
 from orchestrator.policy import reference
 from orchestrator.strategies.base import Choice
-from orchestrator.types import Point, Run
+from orchestrator.types import Attempt, Point, Run
 
 BUDGET = 1e6
 NEW = [Choice(Point.of(n=99), 1, "new")]
@@ -93,3 +93,18 @@ def test_reference_runs_cost_no_more_than_their_share() -> None:
     need = found.cost + fmean(drifting.runs[Run(run.point, "time", k)].cost for k in (1, 2, 3))
     assert reference.propose(drifting, NEW, 20.1 * need)
     assert not reference.propose(drifting, NEW, 19.9 * need)
+
+
+def test_what_a_reference_run_in_flight_reserves_counts_for_the_share_but_was_not_spent() -> None:
+    drifting = state(SPREAD, lambda t: 1 + t / 100)
+    run = Run(Point.of(n=2), "time", 3)
+    drifting = drifting._replace(reasons=immutables.Map({run: REASON + "..."}))
+    flying = drifting._replace(
+        in_flight=immutables.Map({Attempt(run, 2): InFlight("job", 1, 60.0, reserved=95.0)})
+    )
+    found = references(flying)
+    assert (found.cost, found.reserved) == (references(drifting).cost, 95.0)
+    need = found.cost + fmean(drifting.runs[Run(run.point, "time", k)].cost for k in (1, 2, 3))
+    assert reference.propose(drifting, NEW, 20.1 * need)
+    assert not reference.propose(flying, NEW, 20.1 * need)
+    assert reference.propose(flying, NEW, 20.1 * (need + 95.0))
