@@ -101,7 +101,7 @@ def describe(event: events.Event, said: str = "") -> str:
             text = outage(event.what, event.since, event.jobs, event.blocking, event.lasted, event.reason)
             return text if event.repeated or event.what in (DISK, QUEUE) else f"{text} ({event.reason})"
         case events.OutageEnded(what, lasted) if what == QUEUE:
-            return f"the queue moves again, after {about(lasted)}"
+            return f"no job is held up any more, after {about(lasted)}"
         case events.OutageEnded(what, lasted) if what == DISK:
             return f"there is space on the disk again, after {about(lasted)}"
         case events.OutageEnded(what, lasted):

@@ -246,7 +246,7 @@ def test_status_and_log_say_what_all_jobs_wait_for(monkeypatch: pytest.MonkeyPat
     began = events.OutageBegan(what=QUEUE, since=START, reason="JobHeldAdmin", blocking=False, lasted=60.0)
     text = "all jobs have waited since 08:00: JobHeldAdmin"
     assert log.describe(began) == text
-    assert log.describe(events.OutageEnded(QUEUE, 120.0)) == "the queue moves again, after 2 min"
+    assert log.describe(events.OutageEnded(QUEUE, 120.0)) == "no job is held up any more, after 2 min"
     state = happened(events.CampaignStarted("id", campaign, "1"), PROPOSED, *intended(RUNS[0]), began)
     document = status.combined(state, status_measurements(), {"models": [], "validation": []})
     assert text in status_text.plain_text(document)
