@@ -20,7 +20,7 @@ from orchestrator.api import campaign_paths
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions, SlurmOptions
 from orchestrator.cli import common
-from orchestrator.control import attempts, planning, priors, refusals, shapes
+from orchestrator.control import attempts, planning, priors, refusals, shapes, slurm_preflight
 from orchestrator.control.assembly import Assembly, assemble, sharing_rules
 from orchestrator.control.execution import executor
 from orchestrator.control.expectation import expect
@@ -67,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))
     refusals.refuse_limits(built, first, cluster)
     document = describe(built, first)
+    document["names"] += slurm_preflight.notes(chosen, cluster)
     if arguments.points:
         document["points"] = [
             {"point": point.as_dict(), **shapes.document(resources)}

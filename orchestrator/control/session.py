@@ -21,6 +21,7 @@ from orchestrator.control import (
     planning,
     priors,
     refusals,
+    slurm_preflight,
     store,
     waiting,
 )
@@ -160,7 +161,8 @@ class _Session:
         else:
             # Not prepared yet where there is a journal without a complete line.
             start = start or _prepare(self.built, self.directory, self.cluster)
-            executor, new = start.executor, [_begin(self.built, self.directory, start, self.hooks.remark)]
+            begun = _begin(self.built, self.directory, start, self.cluster, self.hooks.remark)
+            executor, new = start.executor, [begun]
         known = self._record(new, executor, known)
         self._say(changes, known)
         return self._loop(executor, known, bool(changes))
@@ -249,10 +251,15 @@ def _changes(chosen: Campaign, known: State, hooks: Hooks) -> list[str]:
     return changes
 
 
-def _begin(built: Assembly, directory: Path, start: _Start, remark: Callable[[str], None]) -> events.Event:
+def _begin(
+    built: Assembly, directory: Path, start: _Start, cluster: Cluster, remark: Callable[[str], None]
+) -> events.Event:
     """Return the first event of a campaign; keep what it learned, and say what the user should know."""
     priors.save(built.campaign, directory)
-    for text in planning.notes(built.campaign, start.plan):
+    for text in (
+        *planning.notes(built.campaign, start.plan),
+        *slurm_preflight.notes(built.campaign, cluster),
+    ):
         remark(f"note: {text}")
     listed = start.executor.name != "simulated"  # rehearsals are no campaigns that one looks for
     if listed and (why := store.add(directory, os.environ)) is not None:

@@ -72,6 +72,39 @@ def size_fault(campaign: Campaign, runs: Iterable[tuple[Point, Resources]], clus
     return _size_fault(_by_options(options, points), points, cluster)
 
 
+def uncounted_threads(options: SlurmOptions, possible: Sequence[Partition]) -> str | None:
+    """Return what to know where Slurm charges hardware threads that the campaign does not count; else None.
+
+    Parameters
+    ----------
+    options
+        Of the campaign.
+    possible
+        Partitions that its jobs may be in.
+    """
+    widest = max(possible, key=lambda item: item.threads, default=None)
+    if widest is None or widest.threads <= options.threads_per_core:
+        return None
+    return (
+        f"Slurm counts {widest.threads} hardware threads for each core of {widest.name} and charges whole "
+        "cores: more than what is reserved"
+    )
+
+
+def notes(campaign: Campaign, cluster: Cluster) -> list[str]:
+    """Return what the user of Slurm should know before the first run; nothing for other executors."""
+    options = campaign.executor
+    if not isinstance(options, SlurmOptions):
+        return []
+    jobs = job_options(options.model_dump())
+    names = ",".join(jobs.partitions()) or chosen(jobs, "partition")
+    possible = meant(cluster.partitions, names)
+    if (text := uncounted_threads(options, possible)) is None:
+        return []
+    threads = max(item.threads for item in possible)
+    return [f"{text} before the first run is charged; set executor.threads_per_core: {threads}"]
+
+
 def limit_fault(built: Assembly, plan: FirstRound, cluster: Cluster) -> Fault | None:
     """Return a fault where Slurm would never start runs with the time limits of the first round."""
     runs = list(zip(plan.runs, plan.limits, strict=True))

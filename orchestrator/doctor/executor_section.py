@@ -154,11 +154,7 @@ def _together(found: Sequence[Partition]) -> Partition:
 
 def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]:
     """Where Slurm counts hardware threads, it charges all of a core."""
-    if item.threads > 1 and options.threads_per_core < item.threads:
-        detail = (
-            f"Slurm counts {item.threads} hardware threads for each core of {item.name} and charges whole "
-            "cores: more than what is reserved"
-        )
+    if (detail := slurm_preflight.uncounted_threads(options, [item])) is not None:
         yield warning("threads_per_core", detail, f"set executor.threads_per_core: {item.threads}")
 
 

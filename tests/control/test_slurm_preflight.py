@@ -96,6 +96,17 @@ def test_whole_nodes_of_unknown_size_are_refused_with_the_remedy(how: str) -> No
     assert start_fault(known, RUNS[:1]) is None
 
 
+def test_hardware_threads_that_are_charged_and_not_counted_are_told_before_the_first_run() -> None:
+    threads = SINFO + "threads|up|idle|2|8|1:4:2|infinite\n"
+    (note,) = slurm_preflight.notes(on_slurm("executor.partition=threads"), cluster(threads))
+    assert "Slurm counts 2 hardware threads for each core of threads and charges whole cores" in note
+    assert note.endswith("set executor.threads_per_core: 2")
+    counted = on_slurm("executor.partition=threads", "executor.threads_per_core=2")
+    for campaign in (counted, on_slurm(), local()):
+        assert slurm_preflight.notes(campaign, cluster(threads)) == []
+    assert slurm_preflight.notes(on_slurm(), NO_SLURM) == []
+
+
 # --- what accounting never allows -------------------------------------------------------------------------
 
 
