@@ -17,6 +17,7 @@ from orchestrator.journal.state import SIMULATED, InFlight, RunState, RunStatus,
 from orchestrator.types import FailureClass, Run
 
 RECENT = 20  # attempts that the rate of failures is taken over
+_RESOLUTION = 1e-5  # seconds: of instants in records; the difference of two is a little more or less
 COMPARED = 10  # repetitions before a run, and after it, that its duration is compared with
 
 
@@ -138,7 +139,7 @@ def standalone_duration(event: events.AttemptFinished, pack: str, state: State) 
     span = _span(event)
     if span is None:
         return event.elapsed
-    if pack or event.elapsed < span or _ended_in_silence(event, state):
+    if pack or event.elapsed < span - _RESOLUTION or _ended_in_silence(event, state):
         return span + state.job_costs.overhead
     return event.elapsed
 
