@@ -11,6 +11,7 @@ from orchestrator.policy.actions import Action, Skip, Submit
 from orchestrator.policy.budget import beside, kept_for_validation, occupied
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan
+from orchestrator.policy.regions import Region
 from orchestrator.policy.rules import Policy
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run, RunKind
@@ -24,7 +25,7 @@ def candidates(state: State) -> Iterator[Run]:
 
 
 def begin(
-    state: State, policy: Policy, estimates: Estimates, fails: Sequence[failing.Region], may_wait: bool
+    state: State, policy: Policy, estimates: Estimates, fails: Sequence[Region], may_wait: bool
 ) -> list[Action]:
     """Fill free places, in order; a run that does not fit the budget waits where it may.
 
@@ -72,7 +73,7 @@ def begin(
     return [chosen[run] for run in plan.waiting if run in chosen]  # in order, whatever shares a job
 
 
-def _never_begun(state: State, estimates: Estimates, run: Run, fails: Sequence[failing.Region]) -> str | None:
+def _never_begun(state: State, estimates: Estimates, run: Run, fails: Sequence[Region]) -> str | None:
     """Return why a run is never begun, whatever is left of the budget; None where it may be."""
     if run.point in state.infeasible:
         return f"{run.point} was given up"

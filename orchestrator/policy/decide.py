@@ -27,6 +27,7 @@ from orchestrator.policy.actions import (
 )
 from orchestrator.policy.beginning import begin, candidates
 from orchestrator.policy.estimates import Estimates
+from orchestrator.policy.regions import Region
 from orchestrator.policy.rules import Policy
 from orchestrator.types import Attempt, FailureClass, Run
 from orchestrator.units import count
@@ -133,9 +134,7 @@ def _drop_unbegun(state: State) -> list[Action]:
     return [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in candidates(state)]
 
 
-def _give_up(
-    state: State, policy: Policy, estimates: Estimates, fails: Sequence[failing.Region]
-) -> list[Action]:
+def _give_up(state: State, policy: Policy, estimates: Estimates, fails: Sequence[Region]) -> list[Action]:
     actions: list[Action] = []
     for run in state.failed:
         item = state.runs[run]
@@ -157,7 +156,7 @@ def _may_retry(item: RunState, policy: Policy) -> bool:
     return number <= policy.retries.get(last, 0)
 
 
-def _is_expected(state: State, run: Run, fails: Sequence[failing.Region]) -> bool:
+def _is_expected(state: State, run: Run, fails: Sequence[Region]) -> bool:
     """Whether a run failed as others around it did, so that another attempt would fail alike.
 
     Further runs at a point that was given up are skipped instead.
