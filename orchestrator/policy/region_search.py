@@ -78,7 +78,8 @@ class _NoMultiple:
             np.array([self.remainder.holds(point.as_dict()) for point in some], dtype=bool)
             for some in (points, others)
         )
-        return here[:, None] & there
+        result: NDArray[np.bool_] = here[:, None] & there
+        return result
 
     def condition(self, _point: Point) -> Condition:
         """Return what holds of these points; it is the same for every failed one."""
