@@ -207,8 +207,8 @@ class _Explained:
 
     @property
     def _curved(self) -> NDArray[np.bool_]:
-        curved: NDArray[np.bool_] = self.draws.process.draws.sizes[self.members.draws].any(axis=1)
-        return curved
+        sizes = self.draws.process.draws.sizes[self.members.draws]
+        return np.asarray(sizes.any(axis=1), dtype=np.bool_)
 
     def _rough(self) -> Floats:
         scatter = self.callpath.scatter
@@ -223,9 +223,10 @@ class _Explained:
 
     def _left_over(self, share: float) -> Floats:
         """Weighted logarithms of the values over the formula if it is likely, else over the mean curve."""
-        if share >= LIKELY:
-            return self.formulas.columns.weighted[0, -1]
-        return self.members.left_over(self.draws, self.formulas, self.centred, self.shift)
+        if share < LIKELY:
+            return self.members.left_over(self.draws, self.formulas, self.centred, self.shift)
+        residuals: Floats = self.formulas.columns.weighted[0, -1]
+        return residuals
 
 
 def _kinds(draws: AllDraws, callpath: _Callpath, formulas: WeighedFormulas) -> list[Curves]:
