@@ -24,7 +24,19 @@ from orchestrator.journal.replay import apply
 from orchestrator.journal.state import InFlight, RunStatus, State
 from orchestrator.models.base import Model
 from orchestrator.policy import decide, failing, stop_rules
-from orchestrator.policy.decide import Action
+from orchestrator.policy.actions import (
+    Action,
+    Assess,
+    BeginStop,
+    Fit,
+    GiveUp,
+    Pause,
+    Propose,
+    Skip,
+    Stop,
+    Submit,
+    Validate,
+)
 from orchestrator.policy.machine import findings
 from orchestrator.policy.progress import Quality, enough
 from orchestrator.strategies.base import Nothing
@@ -187,31 +199,31 @@ class Controller:
 
     def perform(self, actions: Sequence[Action]) -> bool:
         """Do what was decided; return whether anything was done (if not, it is time to wait)."""
-        submissions = [action for action in actions if isinstance(action, decide.Submit)]
-        others = [action for action in actions if not isinstance(action, decide.Submit)]
+        submissions = [action for action in actions if isinstance(action, Submit)]
+        others = [action for action in actions if not isinstance(action, Submit)]
         for action in others:
             self._perform(action)
         return self._submit(submissions) if submissions else bool(others)
 
     def _perform(self, action: Action) -> None:
         match action:
-            case decide.GiveUp(run, reason):
+            case GiveUp(run, reason):
                 self.commit([events.RunGivenUp(run, reason)])
-            case decide.Skip(run, reason, unaffordable):
+            case Skip(run, reason, unaffordable):
                 self.commit([events.RunSkipped(run, reason, unaffordable)])
-            case decide.Fit(number):
+            case Fit(number):
                 self._fit(number)
-            case decide.Assess():
+            case Assess():
                 self._assess()
-            case decide.Propose(number):
+            case Propose(number):
                 self._propose(number)
-            case decide.Validate(run):
+            case Validate(run):
                 self.commit([events.ValidationProposed(run)])
-            case decide.Pause(cause, detail):
+            case Pause(cause, detail):
                 self.commit([events.CampaignPaused(cause, detail)])
-            case decide.BeginStop(rule, detail):
+            case BeginStop(rule, detail):
                 self.commit([events.StopRuleReached(rule, detail)])
-            case decide.Stop(rule, detail):
+            case Stop(rule, detail):
                 self.commit([events.CampaignStopped(rule, detail)])
                 self._runtime.publish(self.state, self.models())
 
@@ -219,7 +231,7 @@ class Controller:
         stop = stop_rules.for_want_of_runs(self.state, rule, detail)
         self.commit([events.StopRuleReached(stop.rule, stop.detail)])
 
-    def _submit(self, submissions: Sequence[decide.Submit]) -> bool:
+    def _submit(self, submissions: Sequence[Submit]) -> bool:
         intents = [
             events.AttemptIntended(
                 attempt=item.attempt,

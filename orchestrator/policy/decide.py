@@ -2,7 +2,8 @@
 
 `next_actions` returns actions that can all be done at once, in order; an empty list means: wait for what
 is in flight. Retries are decided here, stop rules in `orchestrator.policy.stop_rules`, what fits the budget
-in `orchestrator.policy.beginning`, and none of it elsewhere. No model can be fitted here: what the models say
+in `orchestrator.policy.beginning`, and none of it elsewhere. What may be asked of the loop is in
+`orchestrator.policy.actions`. No model can be fitted here: what the models say
 about open runs arrives as a table (`orchestrator.policy.estimates`).
 """
 
@@ -15,10 +16,8 @@ from orchestrator.policy import failing, stop_rules
 from orchestrator.policy.actions import (
     Action,
     Assess,
-    BeginStop,
     Fit,
     GiveUp,
-    Pause,
     Propose,
     Skip,
     Stop,
@@ -31,25 +30,6 @@ from orchestrator.policy.regions import Region
 from orchestrator.policy.rules import Policy
 from orchestrator.types import Attempt, FailureClass, Run
 from orchestrator.units import count
-
-__all__ = [  # with what is decided, and by which rules
-    "Action",
-    "Assess",
-    "BeginStop",
-    "Fit",
-    "GiveUp",
-    "Pause",
-    "Policy",
-    "Propose",
-    "Skip",
-    "Stop",
-    "Submit",
-    "Validate",
-    "is_paused",
-    "next_actions",
-    "unbegun",
-    "unresolved",
-]
 
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
 LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
@@ -73,29 +53,50 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
     """
     if state.stopped is not None or state.paused is not None:
         return []
-    if state.stopping is None:
-        rule = stop_rules.at_any_time(state, policy, now)
-        if rule is not None:
-            return [rule]
-    elif not _validates(state):
-        dropped = _drop_unbegun(state)
-        if dropped:
-            return dropped
+    ending = _end(state, policy, now)
+    if ending:
+        return ending
     fails = failing.regions(state) if state.failed or state.waiting else ()
     given_up = _give_up(state, policy, estimates, fails)
     if given_up:
         return given_up
-    # A clock that was set back must not make the wait longer than that much twice.
-    silent = any(abs(now - outage.since) < LONGEST_OUTAGE for outage in state.outages.values())
-    confirming = bool(state.unconfirmed) and (silent or abs(now - state.time) < CONFIRMATION)
+    confirming = _awaits_charges(state, now)
     work = begin(state, policy, estimates, fails, may_wait=bool(state.in_flight) or confirming)
     if any(isinstance(action, Submit) for action in work):
-        if (pause := stop_rules.pause(state, policy)) is not None:
-            return [pause]
-        if state.blocked or abs(now - state.setbacks.last) < state.setbacks.wait:
-            return []
+        return _unless_held(work, state, policy, now)
     if work or state.in_flight or (confirming and any(True for _ in candidates(state))):
         return work
+    return _after_all_runs(state, policy, estimates, confirming)
+
+
+def _end(state: State, policy: Policy, now: float) -> list[Action]:
+    """Begin to stop where a rule says so at any time; then skip runs not begun, but for the validation."""
+    if state.stopping is None:
+        rule = stop_rules.at_any_time(state, policy, now)
+        return [] if rule is None else [rule]
+    if _validates(state):
+        return []
+    return [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in candidates(state)]
+
+
+def _awaits_charges(state: State, now: float) -> bool:
+    """Whether charges that are estimates may still be replaced by real ones."""
+    # A clock that was set back must not make the wait longer than that much twice.
+    silent = any(abs(now - outage.since) < LONGEST_OUTAGE for outage in state.outages.values())
+    return bool(state.unconfirmed) and (silent or abs(now - state.time) < CONFIRMATION)
+
+
+def _unless_held(work: list[Action], state: State, policy: Policy, now: float) -> list[Action]:
+    """Return what begins runs, a pause instead, or nothing during outages and soon after setbacks."""
+    if (pause := stop_rules.pause(state, policy)) is not None:
+        return [pause]
+    if state.blocked or abs(now - state.setbacks.last) < state.setbacks.wait:
+        return []
+    return work
+
+
+def _after_all_runs(state: State, policy: Policy, estimates: Estimates, confirming: bool) -> list[Action]:
+    """Return what follows when all runs of a round are settled: models, a stop, or the next round."""
     if state.stopping is not None:
         last = _finish(state, policy, estimates)
         return [] if confirming and isinstance(last, Stop) else [last]
@@ -127,11 +128,6 @@ def unbegun(state: State) -> list[Attempt]:
 def _validates(state: State) -> bool:
     """Whether the runs of the rounds are over, and the validation is what is left."""
     return state.validation is not None and state.queue == (state.validation,)
-
-
-def _drop_unbegun(state: State) -> list[Action]:
-    assert state.stopping is not None
-    return [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in candidates(state)]
 
 
 def _give_up(state: State, policy: Policy, estimates: Estimates, fails: Sequence[Region]) -> list[Action]:

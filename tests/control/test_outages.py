@@ -19,7 +19,9 @@ from orchestrator.journal.file import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import decide
-from orchestrator.policy.decide import Policy, next_actions
+from orchestrator.policy.actions import Stop, Submit
+from orchestrator.policy.decide import next_actions
+from orchestrator.policy.rules import Policy
 from orchestrator.report import log, status, status_text
 from orchestrator.types import Attempt, AttemptState, FailureClass, Measurements, Point, Run
 from tests.policy.known import estimates
@@ -78,7 +80,7 @@ def test_nothing_is_submitted_while_the_controller_is_away_but_while_accounting_
     for what, blocking in (("slurmctld", True), ("slurmdbd", False)):
         state = happened(PROPOSED, events.OutageBegan(what=what, since=START, blocking=blocking))
         found = next_actions(state, POLICY, START, estimates())
-        assert [type(action) for action in found] == ([] if blocking else [decide.Submit] * 2)
+        assert [type(action) for action in found] == ([] if blocking else [Submit] * 2)
     state = apply(state, events.OutageEnded("slurmdbd"), START)
     assert not state.blocked
 
@@ -91,7 +93,7 @@ def test_charges_are_waited_for_while_accounting_is_away() -> None:
     state = happened(PROPOSED, *intended(RUNS[0]), end, *skipped, completed, rule)
     away = apply(state, events.OutageBegan(what="slurmdbd", since=START, blocking=False), START)
     hour = START + 3600
-    assert next_actions(state, POLICY, hour, estimates()) == [decide.Stop("budget", "")]
+    assert next_actions(state, POLICY, hour, estimates()) == [Stop("budget", "")]
     assert next_actions(away, POLICY, hour, estimates()) == []
     assert next_actions(away, POLICY, START + decide.LONGEST_OUTAGE, estimates()) != []
 

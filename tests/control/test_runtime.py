@@ -16,6 +16,7 @@ from orchestrator.journal.file import Entry
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
+from orchestrator.policy.actions import Action, Submit
 from tests.control.test_session import load
 
 # Limits and shared jobs both need predicted durations.
@@ -67,10 +68,10 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
         assert not watch._deciding
         return measurements(self, state)
 
-    def watched_decision(*arguments: Any) -> list[decide.Action]:
+    def watched_decision(*arguments: Any) -> list[Action]:
         with watch.decision():
             actions = next_actions(*arguments)
-        watch.limits |= {item.reservation.limit for item in actions if isinstance(item, decide.Submit)}
+        watch.limits |= {item.reservation.limit for item in actions if isinstance(item, Submit)}
         return actions
 
     monkeypatch.setattr(Runtime, "fit", watched_fit)

@@ -14,9 +14,23 @@ from orchestrator.journal.references import REASON
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.policy import decide
+from orchestrator.policy.actions import (
+    Action,
+    Assess,
+    BeginStop,
+    Fit,
+    GiveUp,
+    Pause,
+    Propose,
+    Skip,
+    Stop,
+    Submit,
+    Validate,
+)
 from orchestrator.policy.budget import kept_for_validation
-from orchestrator.policy.decide import Policy, next_actions
+from orchestrator.policy.decide import next_actions
 from orchestrator.policy.estimates import Estimates
+from orchestrator.policy.rules import Policy
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.policy.known import estimates
@@ -42,7 +56,7 @@ def after(*new: events.Event, state: State | None = None) -> State:
     return state
 
 
-def actions(state: State, policy: Policy = POLICY, now: float = 1.0) -> list[decide.Action]:
+def actions(state: State, policy: Policy = POLICY, now: float = 1.0) -> list[Action]:
     return next_actions(state, policy, now, estimates())
 
 
@@ -75,12 +89,12 @@ ONE_MEASURED = [PROPOSED, *measured(RUNS)]
 
 
 def test_a_campaign_begins_with_the_starting_set() -> None:
-    assert actions(after()) == [decide.Propose(1)]
+    assert actions(after()) == [Propose(1)]
 
 
 def test_places_are_filled_in_order_up_to_max_pending() -> None:
     submitted = actions(after(PROPOSED))
-    assert [a.attempt.run for a in submitted if isinstance(a, decide.Submit)] == list(RUNS[:2])
+    assert [a.attempt.run for a in submitted if isinstance(a, Submit)] == list(RUNS[:2])
 
 
 def test_nothing_to_do_while_all_places_are_taken() -> None:
@@ -92,15 +106,15 @@ def test_a_run_that_does_not_fit_waits_for_those_in_flight() -> None:
     state = after(PROPOSED, intended(RUNS[0]))
     assert actions(state, tight) == []  # 10 reserved, 20 more do not fit into 25
     state = after(finished(RUNS[0]), state=state)
-    assert actions(state, tight) == [decide.Submit(Attempt(RUNS[1]), reservation(RUNS[1]))]
+    assert actions(state, tight) == [Submit(Attempt(RUNS[1]), reservation(RUNS[1]))]
 
 
 def test_a_run_that_never_fits_is_skipped_and_cheaper_ones_still_run() -> None:
     state = after(events.RoundProposed(1, RUNS[::-1], ("",) * 3))
     first, *rest = actions(state, replace(POLICY, budget=15.0))
-    assert isinstance(first, decide.Skip) and first.run == RUNS[2]
+    assert isinstance(first, Skip) and first.run == RUNS[2]
     assert "3 cores for up to 10 s may cost 0.008333 core-hours, 0.004167 are left" in first.reason
-    assert [type(a) for a in rest] == [decide.Skip, decide.Submit]
+    assert [type(a) for a in rest] == [Skip, Submit]
 
 
 def test_a_point_that_fails_is_tried_again_by_one_run_and_the_others_wait_for_it() -> None:
@@ -120,23 +134,23 @@ def test_a_point_that_fails_is_tried_again_by_one_run_and_the_others_wait_for_it
     assert begun_by(actions(works, more)) == [same[1], same[2], RUNS[1]]
     fails = after(finished(same[0], 2, FailureClass.APPLICATION), state=state)
     (given_up,) = actions(fails, more)
-    assert isinstance(given_up, decide.GiveUp) and given_up.run == same[0]
+    assert isinstance(given_up, GiveUp) and given_up.run == same[0]
     fails = after(events.RunGivenUp(same[0], "why"), state=fails)
-    skipped = [action.run for action in actions(fails, more) if isinstance(action, decide.Skip)]
+    skipped = [action.run for action in actions(fails, more) if isinstance(action, Skip)]
     assert skipped == [same[1], same[2]]
 
 
 def test_a_run_is_not_tried_again_within_the_limit_that_it_reached() -> None:
     state = after(PROPOSED, intended(RUNS[0]), finished(RUNS[0], failure=FailureClass.TIMEOUT))
 
-    def first(known: Estimates, state: State = state) -> decide.Action:
+    def first(known: Estimates, state: State = state) -> Action:
         return next_actions(state, POLICY, 1.0, known)[0]
 
     for known in (estimates(), estimates(margin=2.0, longest=11.0)):
         end = first(known)
-        assert isinstance(end, decide.GiveUp)
+        assert isinstance(end, GiveUp)
         assert end.reason == "timeout: why (1 attempt); measure.time_limit permits no longer one"
-    again = [decide.Submit]
+    again = [Submit]
     assert [type(first(estimates(limit=11.0)))] == again, "a higher limit"
     assert [type(first(estimates(margin=2.0, longest=9.0)))] == again, "it is known to take less"
     same = tuple(Run(RUNS[0].point, "time", k) for k in (1, 2))
@@ -150,7 +164,7 @@ def test_a_run_that_would_reach_its_limit_is_not_begun() -> None:
     state, long = after(PROPOSED), estimates(limit=10.0, median=10.06)
     found = next_actions(state, POLICY, 1.0, long)
     why = "it takes 10.1 s by the models, and measure.time_limit is 10 s"
-    assert found == [decide.Skip(run, why) for run in RUNS]
+    assert found == [Skip(run, why) for run in RUNS]
     assert begun_by(next_actions(state, POLICY, 1.0, estimates(limit=10.0, median=9.9))) == list(RUNS[:2])
     unlimited = estimates(limit=None, median=9e9)
     assert begun_by(next_actions(state._replace(time_limit=5.0), POLICY, 1.0, unlimited)) == list(RUNS[:2])
@@ -161,35 +175,35 @@ def test_a_run_that_would_reach_its_limit_is_not_begun() -> None:
     )
 
 
-def begun_by(found: Sequence[decide.Action]) -> list[Run]:
-    return [action.attempt.run for action in found if isinstance(action, decide.Submit)]
+def begun_by(found: Sequence[Action]) -> list[Run]:
+    return [action.attempt.run for action in found if isinstance(action, Submit)]
 
 
 def test_what_a_run_may_cost_includes_the_time_until_it_has_ended() -> None:
     state = after(events.RoundProposed(1, RUNS[2:], ("",)))
     slow_to_end = estimates(reserved_seconds=lambda *limits: sum(limits) + 12)
     [skip] = next_actions(state, replace(POLICY, budget=15.0), 1.0, slow_to_end)
-    assert isinstance(skip, decide.Skip)
+    assert isinstance(skip, Skip)
     assert "3 cores for up to 10 s, and for 12 s until a run that takes longer has ended, may" in skip.reason
 
 
 def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
     state = after(PROPOSED, *(events.RunSkipped(run, "too expensive", True) for run in RUNS))
-    assert actions(state) == [decide.Fit(1)]
+    assert actions(state) == [Fit(1)]
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
     (stop,) = actions(state)
-    assert isinstance(stop, decide.BeginStop) and stop.rule == "budget"
+    assert isinstance(stop, BeginStop) and stop.rule == "budget"
 
 
 def test_a_round_that_is_skipped_for_its_time_limit_alone_is_followed_by_another() -> None:
     state = after(PROPOSED)
     for skip in next_actions(state, POLICY, 1.0, estimates(limit=10.0, median=11.0)):
-        assert isinstance(skip, decide.Skip)
+        assert isinstance(skip, Skip)
         state = after(events.RunSkipped(skip.run, skip.reason, skip.unaffordable), state=state)
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
-    assert actions(state) == [decide.Propose(2)]
+    assert actions(state) == [Propose(2)]
     [dear] = next_actions(after(PROPOSED), replace(POLICY, budget=0.5), 1.0, estimates())[:1]
-    assert isinstance(dear, decide.Skip) and dear.unaffordable
+    assert isinstance(dear, Skip) and dear.unaffordable
 
 
 @pytest.mark.parametrize(("failure", "attempts"), [(k, v + 1) for k, v in RETRIES.items()])
@@ -199,11 +213,11 @@ def test_each_class_of_failure_has_its_own_number_of_attempts(failure: FailureCl
     for number in range(1, attempts + 1):
         known = estimates(limit=10.0 * number)  # the limit that was reached is raised
         (submit,) = next_actions(state, POLICY, 1.0, known)
-        assert isinstance(submit, decide.Submit) and submit.attempt == Attempt(RUNS[0], number)
+        assert isinstance(submit, Submit) and submit.attempt == Attempt(RUNS[0], number)
         end = replace(finished(RUNS[0], number, failure), refused=refused)
         state = after(intended(RUNS[0], number), end, state=state)
     (given_up,) = actions(state)
-    assert isinstance(given_up, decide.GiveUp)
+    assert isinstance(given_up, GiveUp)
     assert failure in given_up.reason and "why" in given_up.reason
     state = after(events.RunGivenUp(RUNS[0], given_up.reason), state=state)
     assert RUNS[0].point in state.infeasible
@@ -218,7 +232,7 @@ def test_further_repetitions_at_an_infeasible_point_are_skipped() -> None:
         finished(RUNS[0], failure=FailureClass.PARSE),
         events.RunGivenUp(RUNS[0], "no output"),
     )
-    assert actions(state) == [decide.Skip(again, "P(p=1) was given up")]
+    assert actions(state) == [Skip(again, "P(p=1) was given up")]
 
 
 def test_a_point_that_worked_before_stays_feasible() -> None:
@@ -236,22 +250,22 @@ def test_a_point_that_worked_before_stays_feasible() -> None:
 def test_a_withdrawn_attempt_is_submitted_again_under_its_number_and_costs_nothing() -> None:
     state = after(PROPOSED, intended(RUNS[0]), events.AttemptWithdrawn(Attempt(RUNS[0]), "not queued"))
     assert state.reserved == 0 and state.spent == 0
-    assert decide.Submit(Attempt(RUNS[0], 1), reservation(RUNS[0])) in actions(state)
+    assert Submit(Attempt(RUNS[0], 1), reservation(RUNS[0])) in actions(state)
 
 
 def test_the_models_are_refitted_when_the_round_is_settled_then_the_next_is_proposed() -> None:
     state = after(*ONE_MEASURED)
-    assert actions(state) == [decide.Fit(1)]
+    assert actions(state) == [Fit(1)]
     state = after(events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True), state=state)
-    assert actions(state) == [decide.Propose(2)]
+    assert actions(state) == [Propose(2)]
 
 
 def test_patience_counts_rounds_without_improvement() -> None:
     state = after(*ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=False))
-    assert actions(state) == [decide.Propose(2)]
+    assert actions(state) == [Propose(2)]
     state = state._replace(rounds_without_improvement=2)
     (stop,) = actions(state)
-    assert stop == decide.BeginStop(
+    assert stop == BeginStop(
         "patience", "2 rounds without improvement, in which 3 % of the budget were spent"
     )
 
@@ -270,16 +284,16 @@ def test_patience_wants_a_share_of_the_budget_spent_without_gain_or_very_many_ro
     rounds: int, spent: float, stops: bool
 ) -> None:
     (action,) = actions(without_gain(rounds, spent), replace(POLICY, without_gain=0.2))
-    assert action == decide.Propose(2) or stops
-    assert not stops or (isinstance(action, decide.BeginStop) and action.rule == "patience")
+    assert action == Propose(2) or stops
+    assert not stops or (isinstance(action, BeginStop) and action.rule == "patience")
 
 
 def test_the_rule_of_the_papers_is_patience_alone() -> None:
     papers = replace(POLICY, rule="smape", without_gain=0.2)
     (stop,) = actions(without_gain(2, 11.0), papers)
-    assert stop == decide.BeginStop("patience", "2 rounds without improvement")
+    assert stop == BeginStop("patience", "2 rounds without improvement")
     narrow = without_gain(1, 11.0)._replace(narrow_rounds=9)
-    assert actions(narrow, papers) == [decide.Propose(2)]
+    assert actions(narrow, papers) == [Propose(2)]
 
 
 def rounds_of_width(*widths: float) -> State:
@@ -295,14 +309,14 @@ def rounds_of_width(*widths: float) -> State:
 
 def test_intervals_as_narrow_as_the_noise_permits_in_enough_rounds_stop_the_campaign() -> None:
     (stop,) = actions(rounds_of_width(0.2, 0.04, 0.03))
-    assert isinstance(stop, decide.BeginStop) and stop.rule == "converged"
+    assert isinstance(stop, BeginStop) and stop.rule == "converged"
     assert "is 3 %, where 90 % of single runs lie within a range of 10 %" in stop.detail
-    assert actions(rounds_of_width(0.04, 0.2, 0.03)) == [decide.Propose(4)]  # not in a row
+    assert actions(rounds_of_width(0.04, 0.2, 0.03)) == [Propose(4)]  # not in a row
 
 
 def test_who_says_how_narrow_intervals_must_be_gets_them_so() -> None:
     demanding = replace(POLICY, width=0.01)
-    assert actions(rounds_of_width(0.04, 0.04, 0.03), demanding) == [decide.Propose(4)]
+    assert actions(rounds_of_width(0.04, 0.04, 0.03), demanding) == [Propose(4)]
 
 
 def test_the_share_spent_without_gain_counts_from_the_end_of_the_last_round_that_was_one() -> None:
@@ -319,30 +333,30 @@ def test_narrow_intervals_at_the_evaluation_point_stop_the_campaign() -> None:
         *ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.02, improved=True, widest=0.04)
     )
     (stop,) = actions(state, replace(POLICY, width=0.05))
-    assert isinstance(stop, decide.BeginStop) and stop.rule == "precision"
+    assert isinstance(stop, BeginStop) and stop.rule == "precision"
 
 
 def test_one_wide_interval_is_enough_to_go_on() -> None:
     state = after(
         *ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.02, improved=True, widest=0.06)
     )
-    assert actions(state, replace(POLICY, width=0.05)) == [decide.Propose(2)]
+    assert actions(state, replace(POLICY, width=0.05)) == [Propose(2)]
 
 
 def test_wall_time_stops_proposing_but_lets_runs_in_flight_finish() -> None:
     limited = replace(POLICY, wall_time=60.0)
     state = after(PROPOSED, intended(RUNS[0]))
     (stop,) = actions(state, limited, now=61.0)
-    assert isinstance(stop, decide.BeginStop) and stop.rule == "wall_time"
+    assert isinstance(stop, BeginStop) and stop.rule == "wall_time"
     state = after(events.StopRuleReached(stop.rule, stop.detail), state=state)
     dropped = actions(state, limited, now=62.0)
-    assert [type(a) for a in dropped] == [decide.Skip, decide.Skip]
+    assert [type(a) for a in dropped] == [Skip, Skip]
     state = after(*(events.RunSkipped(run, "stop") for run in RUNS[1:]), state=state)
     assert actions(state, limited, now=63.0) == []  # one is still in flight
     state = after(finished(RUNS[0]), state=state)
-    assert actions(state, limited, now=64.0) == [decide.Fit(1)]
+    assert actions(state, limited, now=64.0) == [Fit(1)]
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
-    assert actions(state, limited, now=65.0) == [decide.Stop(stop.rule, stop.detail)]
+    assert actions(state, limited, now=65.0) == [Stop(stop.rule, stop.detail)]
 
 
 def test_what_waits_when_the_campaign_stops_need_not_begin() -> None:
@@ -372,14 +386,14 @@ def test_a_validation_is_not_withdrawn_though_the_campaign_stops() -> None:
 
 def test_failures_in_a_row_stop_the_campaign() -> None:
     (stop,) = actions(after(*ONE_MEASURED)._replace(consecutive_given_up=3))
-    assert isinstance(stop, decide.BeginStop) and stop.rule == "failures"
+    assert isinstance(stop, BeginStop) and stop.rule == "failures"
 
 
 def test_a_stop_because_of_failures_tells_the_most_frequent_reason() -> None:
     state = after(*ONE_MEASURED)
     state = state._replace(recent=("", *["application: exit code 7"] * 4, *["timeout: ended at 10 s"] * 15))
     (stop,) = actions(state, replace(POLICY, failure_rate=0.75))
-    assert stop == decide.BeginStop(
+    assert stop == BeginStop(
         "failure_rate",
         "19 of the last 20 attempts failed; most often (15 of 19): timeout: ended at 10 s",
     )
@@ -406,7 +420,7 @@ def test_a_budget_that_late_ends_of_jobs_used_up_says_so() -> None:
     again = after(events.RoundProposed(2, RUNS[1:], ("",) * 2), state=done)
     full = after(*skipped, completed(2), state=again)
     (stop,) = actions(full)
-    assert isinstance(stop, decide.BeginStop) and stop.rule == "budget"
+    assert isinstance(stop, BeginStop) and stop.rule == "budget"
     assert "0.02361 of them because jobs were charged longer than their time limits" in stop.detail
     usual = after(PROPOSED, intended(RUNS[0]), finished(RUNS[0], cost=5.0))
     assert usual.beyond == 0 and late.beyond == 85.0
@@ -422,24 +436,24 @@ def test_a_round_of_which_only_the_reference_run_fits_is_the_last() -> None:
         proposed, events.RunSkipped(RUNS[1], "no budget"), *measured(RUNS[2:]), completed(2), state=done
     )
     (stop,) = actions(again)
-    assert isinstance(stop, decide.BeginStop) and stop.rule == "budget"
+    assert isinstance(stop, BeginStop) and stop.rule == "budget"
 
 
 def test_the_validation_run_follows_the_stop_rule_if_the_budget_allows() -> None:
     state, wanted = stopping_with(100.0)
     run = Run(Point.of(p=9))
-    assert actions(state, wanted) == [decide.Validate(run)]
+    assert actions(state, wanted) == [Validate(run)]
     state = after(events.ValidationProposed(run), state=state)
-    assert actions(state, wanted) == [decide.Submit(Attempt(run), reservation(run))]
+    assert actions(state, wanted) == [Submit(Attempt(run), reservation(run))]
     state = after(intended(run), finished(run), state=state)
-    assert actions(state, wanted) == [decide.Stop("patience", "enough")]
+    assert actions(state, wanted) == [Stop("patience", "enough")]
 
 
 def test_nothing_is_validated_where_nothing_was_measured() -> None:
     wanted = replace(POLICY, validation_point=Point.of(p=9))
     skipped = [events.RunGivenUp(run, "application: exit code 1") for run in RUNS]
     state = after(PROPOSED, *skipped, completed(1), events.StopRuleReached("failures", "all failed"))
-    assert actions(state, wanted) == [decide.Stop("failures", "all failed")]
+    assert actions(state, wanted) == [Stop("failures", "all failed")]
 
 
 @pytest.mark.parametrize(("now", "waits"), [(100.0, True), (95.0, True), (701.0, False), (-9e4, False)])
@@ -453,33 +467,33 @@ def test_what_an_attempt_cost_is_waited_for_ten_minutes_whatever_the_clock_says(
         events.StopRuleReached("patience", "enough"),
         state=state,
     )
-    expected = [] if waits else [decide.Stop("patience", "enough")]
+    expected = [] if waits else [Stop("patience", "enough")]
     assert actions(state._replace(time=100.0), POLICY, now) == expected
 
 
 def test_a_validation_beyond_the_budget_is_skipped_with_the_figures_and_possible_with_more() -> None:
     state, wanted = stopping_with(90.0)  # 3 are spent, 90 would be needed
     run = Run(Point.of(p=9))
-    assert actions(state, wanted) == [decide.Validate(run)]
+    assert actions(state, wanted) == [Validate(run)]
     state = after(events.ValidationProposed(run), state=state)
     [skip] = actions(state, wanted)
-    assert isinstance(skip, decide.Skip)
+    assert isinstance(skip, Skip)
     assert skip.reason == "9 cores for up to 10 s may cost 0.025 core-hours, 0.02417 are left"
     state = after(events.RunSkipped(run, skip.reason), state=state)
-    assert actions(state, wanted) == [decide.Stop("patience", "enough")]
+    assert actions(state, wanted) == [Stop("patience", "enough")]
     stopped = after(events.CampaignStopped("patience", "enough"), events.CampaignChanged({}), state=state)
     again = after(events.StopRuleReached("patience", "enough"), state=stopped)
-    assert actions(again, replace(wanted, budget=93.0)) == [decide.Validate(run)]
+    assert actions(again, replace(wanted, budget=93.0)) == [Validate(run)]
 
 
 def test_a_validation_gets_as_much_time_as_the_budget_left_holds_if_it_is_expected_to_suffice() -> None:
     state, wanted = stopping_with(90.0)  # 87 are left for 9 cores: 9.67 s
     state = after(events.ValidationProposed(Run(Point.of(p=9))), state=state)
     [submit] = next_actions(state, wanted, 1.0, estimates(seconds=5.0))
-    assert isinstance(submit, decide.Submit) and submit.reservation.limit == pytest.approx(87 / 9)
+    assert isinstance(submit, Submit) and submit.reservation.limit == pytest.approx(87 / 9)
     assert state.spent + submit.reservation.reserved <= 90
     [skip] = next_actions(state, wanted, 1.0, estimates(seconds=9.8))
-    assert isinstance(skip, decide.Skip)
+    assert isinstance(skip, Skip)
 
 
 def test_an_impossible_event_tells_the_story_of_its_run() -> None:
@@ -521,32 +535,32 @@ def test_whatever_happens_the_budget_holds_and_every_campaign_ends(
     }
 
 
-def react(action: decide.Action, state: State) -> list[events.Event]:
+def react(action: Action, state: State) -> list[events.Event]:
     match action:
-        case decide.Submit(attempt, need):
+        case Submit(attempt, need):
             return [
                 events.AttemptIntended(
                     attempt=attempt, name="name", cores=need.cores, limit=need.limit, reserved=need.reserved
                 )
             ]
-        case decide.GiveUp(run, reason):
+        case GiveUp(run, reason):
             return [events.RunGivenUp(run, reason)]
-        case decide.Skip(run, reason, unaffordable):
+        case Skip(run, reason, unaffordable):
             return [events.RunSkipped(run, reason, unaffordable)]
-        case decide.Fit(number):
+        case Fit(number):
             return [events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)]
-        case decide.Assess():
+        case Assess():
             return [events.ModelsAssessed(smape=1.0, width=None, widest=None, noise=None, narrow=False)]
-        case decide.Propose(number):
+        case Propose(number):
             runs = tuple(replace(run, repetition=number) for run in RUNS)
             return [events.RoundProposed(number, runs, ("",) * 3)]
-        case decide.Validate(run):
+        case Validate(run):
             return [events.ValidationProposed(run)]
-        case decide.Pause(cause, detail):
+        case Pause(cause, detail):
             return [events.CampaignPaused(cause, detail)]
-        case decide.BeginStop(rule, detail):
+        case BeginStop(rule, detail):
             return [events.StopRuleReached(rule, detail)]
-        case decide.Stop(rule, detail):
+        case Stop(rule, detail):
             return [events.CampaignStopped(rule, detail)]
 
 
@@ -573,11 +587,11 @@ def test_models_of_what_is_left_are_assessed_once_before_anything_is_decided() -
     policy = replace(POLICY, patience=2)
     rounds = [events.RoundCompleted(round=1, smape=5.0, width=0.02, improved=True, narrow=True)] * 2
     before = after(*ONE_MEASURED, *rounds)
-    assert [type(action) for action in actions(before, policy)] == [decide.BeginStop]
+    assert [type(action) for action in actions(before, policy)] == [BeginStop]
     run = next(run for run, item in before.runs.items() if item.status is RunStatus.MEASURED)
     gone = after(events.MeasurementsDiscarded((run,), "hot"), state=before)
-    assert actions(gone, policy) == [decide.Assess()]
-    for narrow, next_one in ((True, decide.BeginStop), (False, decide.Propose)):
+    assert actions(gone, policy) == [Assess()]
+    for narrow, next_one in ((True, BeginStop), (False, Propose)):
         assessed = events.ModelsAssessed(smape=5.0, width=0.03, widest=0.03, noise=0.1, narrow=narrow)
         now = after(assessed, state=gone)
         assert (now.uncertainty, now.smape, now.rounds_without_improvement) == (0.03, 5.0, 0)
@@ -586,7 +600,7 @@ def test_models_of_what_is_left_are_assessed_once_before_anything_is_decided() -
 
 def begun(policy: Policy, seconds: float | None = None) -> int:
     found = next_actions(after(PROPOSED), policy, 1.0, estimates(seconds=seconds))
-    assert all(isinstance(action, decide.Submit) for action in found)
+    assert all(isinstance(action, Submit) for action in found)
     return len(found)
 
 
@@ -627,7 +641,7 @@ def test_whatever_is_known_the_budget_holds_with_what_is_kept_for_the_validation
         factor = data.draw(st.sampled_from([0.5, 1.0, 1.1, 3.0]))
         known = estimates(limit, seconds=seconds * factor, longest=seconds * factor * 1.5, margin=2.0)
         for action in next_actions(state, policy, now, known):
-            if isinstance(action, decide.Submit) and action.attempt.run != validation:
+            if isinstance(action, Submit) and action.attempt.run != validation:
                 kept = kept_for_validation(state, policy, known)
                 assert state.spent + state.reserved + action.reservation.reserved + kept <= budget + 1e-9
             for event in react(action, state):
@@ -648,9 +662,9 @@ def test_a_run_gets_the_limit_that_fits_the_budget_if_that_is_what_it_likely_tak
     state = after(events.RoundProposed(1, (last,), ("last",)))
     policy = replace(POLICY, budget=50.0)  # its reservation is 4 * min(60, 2 * 10)
     [submit] = next_actions(state, policy, 1.0, estimates(60.0, longest=10.0, margin=2.0))
-    assert isinstance(submit, decide.Submit)
+    assert isinstance(submit, Submit)
     assert 10.0 <= submit.reservation.limit <= 12.5 and submit.reservation.reserved <= 50.0
     [skip] = next_actions(state, policy, 1.0, estimates(60.0, longest=13.0, margin=2.0))
-    assert isinstance(skip, decide.Skip)
+    assert isinstance(skip, Skip)
     [skip] = next_actions(state, policy, 1.0, estimates(60.0))
-    assert isinstance(skip, decide.Skip), "nothing is known of it"
+    assert isinstance(skip, Skip), "nothing is known of it"

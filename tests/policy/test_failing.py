@@ -14,9 +14,11 @@ from orchestrator.journal import events
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import failing
-from orchestrator.policy.decide import BeginStop, GiveUp, Policy, Skip, Submit, next_actions
+from orchestrator.policy.actions import BeginStop, GiveUp, Skip, Submit
+from orchestrator.policy.decide import next_actions
 from orchestrator.policy.failing import regions
 from orchestrator.policy.regions import Region
+from orchestrator.policy.rules import Policy
 from orchestrator.policy.stop_rules import for_want_of_runs
 from orchestrator.strategies.base import Choice, Nothing
 from orchestrator.strategies.drawing import Listed

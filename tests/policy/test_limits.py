@@ -18,6 +18,7 @@ from orchestrator.journal import events, nodes
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunState, State, StopReason
 from orchestrator.policy import decide
+from orchestrator.policy.actions import Action, BeginStop, Stop
 from orchestrator.policy.limits import (
     MORE_MEMORY,
     RAISE,
@@ -27,6 +28,7 @@ from orchestrator.policy.limits import (
     limit_for,
     memory_for,
 )
+from orchestrator.policy.rules import Policy
 from orchestrator.report import status
 from orchestrator.types import Attempt, FailureClass, Measurements, Point, Run
 from tests.policy.known import estimates
@@ -127,9 +129,9 @@ def test_a_node_that_fails_twice_is_excluded() -> None:
 def test_a_campaign_stops_when_most_attempts_fail(failing: int, rule: str | None) -> None:
     failed = {"failure": FailureClass.APPLICATION, "reason": "exit code 1"}
     now = after([(1.0, "n1", failed)] * failing + [(1.0, "n1", {})] * (20 - failing))
-    policy = decide.Policy(budget=1e6, patience=3, failures=99, max_pending=1, retries={}, failure_rate=0.75)
+    policy = Policy(budget=1e6, patience=3, failures=99, max_pending=1, retries={}, failure_rate=0.75)
     [first, *_] = decide.next_actions(now, policy, 0.0, estimates())
-    assert (first.rule if isinstance(first, decide.BeginStop) else None) == rule
+    assert (first.rule if isinstance(first, BeginStop) else None) == rule
 
 
 def test_a_charge_that_accounting_confirms_later_replaces_the_estimate() -> None:
@@ -145,13 +147,13 @@ def test_a_charge_that_accounting_confirms_later_replaces_the_estimate() -> None
 def test_the_end_waits_for_charges_but_not_for_ever() -> None:
     now = after([(5.0, "n1", {"estimated": True, "cost": 100.0})])
     now = now._replace(rounds_completed=1, stopping=StopReason("exhausted", "over"))
-    policy = decide.Policy(budget=1e6, patience=3, failures=9, max_pending=1, retries={})
+    policy = Policy(budget=1e6, patience=3, failures=9, max_pending=1, retries={})
 
-    def actions(later: float) -> list[decide.Action]:
+    def actions(later: float) -> list[Action]:
         return decide.next_actions(now, policy, later, estimates())
 
     assert actions(decide.CONFIRMATION - 1) == []
-    assert actions(decide.CONFIRMATION + 1) == [decide.Stop("exhausted", "over")]
+    assert actions(decide.CONFIRMATION + 1) == [Stop("exhausted", "over")]
 
 
 def lacking(memory: int, measured: bool, campaign: Mapping[str, Any]) -> State:

@@ -15,9 +15,10 @@ from orchestrator.journal import events
 from orchestrator.journal.allocations import JobCosts, after_job
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.policy import decide
-from orchestrator.policy.decide import Policy, next_actions
+from orchestrator.policy.actions import Action, BeginStop, Fit, Propose, Skip, Stop, Submit
+from orchestrator.policy.decide import next_actions
 from orchestrator.policy.packing import MOST, SharingRules
+from orchestrator.policy.rules import Policy
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, AttemptState, FailureClass, Observation, Point, Run
 from tests.policy.known import estimates
@@ -54,7 +55,7 @@ class Sharing:
     seconds: float = 1.0
 
 
-def decided(state: State, how: Sharing, policy: Policy = POLICY) -> list[decide.Action]:
+def decided(state: State, how: Sharing, policy: Policy = POLICY) -> list[Action]:
     known = estimates(LIMIT, lambda *limits: reserved(limits), how.seconds)
     state = state._replace(job_costs=how.costs)
     return next_actions(state, replace(policy, sharing=how.rules), state.time, known)
@@ -71,7 +72,7 @@ def begun(wanted: Sequence[Run], how: Sharing, policy: Policy = POLICY) -> list[
     state = apply(State(), events.RoundProposed(1, tuple(wanted), ("",) * len(wanted)), 1.0)
     jobs: dict[Attempt, list[str]] = {}
     for action in decided(state, how, policy):
-        assert isinstance(action, decide.Submit)
+        assert isinstance(action, Submit)
         name = f"{action.attempt.run.point['p']}-{action.attempt.run.repetition}"
         jobs.setdefault(action.pack or action.attempt, []).append(name)
     return list(jobs.values())
@@ -134,7 +135,7 @@ def test_repetitions_may_be_spread() -> None:
     actions = decided(state, Sharing(SharingRules(most=9, repetitions="spread")))
     jobs: dict[Attempt | None, list[Point]] = {}
     for action in actions:
-        assert isinstance(action, decide.Submit)
+        assert isinstance(action, Submit)
         jobs.setdefault(action.pack, []).append(action.attempt.run.point)
     assert [len(set(job)) for job in jobs.values()] == [3, 3]
 
@@ -145,7 +146,7 @@ def test_repetitions_may_be_kept_together_even_where_they_are_long() -> None:
     state = apply(State(), events.RoundProposed(1, points, ("",) * 9), 1.0)
     jobs: dict[Attempt | None, set[Point]] = {}
     for action in decided(state, Sharing(rules, JobCosts(), 1000.0)):
-        assert isinstance(action, decide.Submit)
+        assert isinstance(action, Submit)
         jobs.setdefault(action.pack, set()).add(action.attempt.run.point)
     assert [len(job) for job in jobs.values()] == [1, 1, 1]
     # Two points have room in one job, a third one's repetitions would be torn apart.
@@ -155,7 +156,7 @@ def test_repetitions_may_be_kept_together_even_where_they_are_long() -> None:
 def test_what_a_job_reserves_is_divided_among_its_runs() -> None:
     state = apply(State(), events.RoundProposed(1, runs(4), ("",) * 4), 1.0)
     actions = decided(state, Sharing())
-    parts = [action.reservation.reserved for action in actions if isinstance(action, decide.Submit)]
+    parts = [action.reservation.reserved for action in actions if isinstance(action, Submit)]
     assert parts == [reserved(4 * [LIMIT]) / 4] * 4
 
 
@@ -339,7 +340,7 @@ def test_shared_jobs_never_overspend_and_never_stop_what_could_go_on(
         if state.stopped is not None:
             break
         for action in decided(state, how, policy):
-            if isinstance(action, decide.Skip):  # alone, and with all charges known, it could not begin
+            if isinstance(action, Skip):  # alone, and with all charges known, it could not begin
                 assert not state.in_flight and not state.unconfirmed
                 assert state.spent + reservation(action.run).reserved > budget
             state = apply(state, react(action), state.time)
@@ -378,9 +379,9 @@ def settled(state: State, attempt: Attempt, costs: dict[Run, float]) -> State:
     return state
 
 
-def react(action: decide.Action) -> events.Event:
+def react(action: Action) -> events.Event:
     match action:
-        case decide.Submit(attempt, need, pack):
+        case Submit(attempt, need, pack):
             return events.AttemptIntended(
                 attempt=attempt,
                 name=str(attempt),
@@ -389,14 +390,14 @@ def react(action: decide.Action) -> events.Event:
                 reserved=need.reserved,
                 pack=str(pack) if pack else "",
             )
-        case decide.Skip(run, reason, unaffordable):
+        case Skip(run, reason, unaffordable):
             return events.RunSkipped(run, reason, unaffordable)
-        case decide.Fit(number):
+        case Fit(number):
             return events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)
-        case decide.BeginStop(rule, detail):
+        case BeginStop(rule, detail):
             return events.StopRuleReached(rule, detail)
-        case decide.Stop(rule, detail):
+        case Stop(rule, detail):
             return events.CampaignStopped(rule, detail)
-        case decide.Propose():
+        case Propose():
             return events.StopRuleReached("exhausted", "one round is enough")
     pytest.fail(f"unexpected {action}")

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from orchestrator.journal import events
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.policy import decide
-from orchestrator.policy.decide import Policy, next_actions
+from orchestrator.policy.actions import Fit, Submit
+from orchestrator.policy.decide import next_actions
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.policy.packing import SharingRules
 from orchestrator.policy.placement import Placement, is_held, nodelist
+from orchestrator.policy.rules import Policy
 from orchestrator.types import Attempt, FailureClass, Point, Resources, Run
 from tests.policy.known import total
 
@@ -61,16 +62,16 @@ class Cluster:
         for _ in range(1000):
             actions = next_actions(self.state, self.policy, self.state.time, self.known)
             for action in actions:
-                if isinstance(action, decide.Fit):
+                if isinstance(action, Fit):
                     return
-                assert isinstance(action, decide.Submit), action
+                assert isinstance(action, Submit), action
                 self._begin(action)
             self.began.append(len(self.state.in_flight))
             assert self.state.in_flight, "nothing begins, and nothing is left to wait for"
             self._end(self.chance.choice(sorted(self.state.in_flight, key=str)), failing)
         raise AssertionError("it does not end")
 
-    def _begin(self, action: decide.Submit) -> None:
+    def _begin(self, action: Submit) -> None:
         attempt = action.attempt
         pack = "" if action.pack is None else str(action.pack)
         intent = events.AttemptIntended(

@@ -10,7 +10,9 @@ from orchestrator.journal import events, setbacks
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import decide
-from orchestrator.policy.decide import Policy, next_actions
+from orchestrator.policy.actions import Action, GiveUp, Pause, Submit
+from orchestrator.policy.decide import next_actions
+from orchestrator.policy.rules import Policy
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.policy.known import estimates
 
@@ -37,7 +39,7 @@ class Night:
         for event in new:
             self.state = apply(self.state, event, self.now)
 
-    def actions(self) -> list[decide.Action]:
+    def actions(self) -> list[Action]:
         return next_actions(self.state, self.policy, self.now, estimates())
 
     def until_begun(self) -> float:
@@ -46,7 +48,7 @@ class Night:
         while not (found := self.actions()):
             self.now, waited = self.now + 10.0, waited + 10.0
         (submit,) = found
-        assert isinstance(submit, decide.Submit)
+        assert isinstance(submit, Submit)
         self.happens(
             events.AttemptIntended(attempt=submit.attempt, name="n", cores=1, limit=10.0, reserved=10.0)
         )
@@ -71,7 +73,7 @@ def test_a_run_is_repeated_with_waits_that_double_and_counts_for_no_stop_rule() 
     assert waits == [0, 0, 60, 120, 240, 480, 960, 1800, 1800, 1800]
     assert night.state.recent == () and night.state.spent == setbacks.MOST
     (pause,) = night.actions()
-    assert isinstance(pause, decide.Pause)
+    assert isinstance(pause, Pause)
     assert pause.cause == "infrastructure" and "10 tries in a row failed" in pause.detail
     assert pause.detail.endswith("most often (10 of 10): Slurm: NODE_FAIL")
 
@@ -109,7 +111,7 @@ def paused() -> Night:
         night.until_begun()
         night.fails(cost)
     (pause,) = night.actions()
-    assert isinstance(pause, decide.Pause)
+    assert isinstance(pause, Pause)
     assert "cost 0.03056 core-hours, 0.02778 are allowed" in pause.detail
     night.happens(events.CampaignPaused(pause.cause, pause.detail))
     return night
@@ -125,10 +127,10 @@ def test_beyond_its_share_of_the_budget_a_campaign_pauses_until_a_controller_sta
     assert not decide.is_paused(night.state)
     assert night.until_begun() == 0
     night.fails(99.0)
-    assert [type(action) for action in night.actions()] == [decide.Submit], "another share of 100"
+    assert [type(action) for action in night.actions()] == [Submit], "another share of 100"
     night.until_begun()
     night.fails(2.0)
-    assert [type(action) for action in night.actions()] == [decide.Pause]
+    assert [type(action) for action in night.actions()] == [Pause]
 
 
 def test_a_controller_that_starts_without_a_pause_changes_no_bound() -> None:
@@ -163,7 +165,7 @@ def test_attempts_that_the_user_ended_or_slurm_refused_are_no_setbacks(change: s
     )
     night.happens(replace(end, cancelled=change == "cancelled", refused=change == "refused"))
     assert night.state.setbacks == setbacks.NONE
-    expected = decide.Submit if change == "cancelled" else decide.GiveUp
+    expected = Submit if change == "cancelled" else GiveUp
     assert [type(action) for action in night.actions()] == [expected]
 
 
