@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -261,6 +262,20 @@ def test_modules_are_imported_by_name_only_where_plug_ins_are_loaded() -> None:
 def test_the_package_stays_small_at_the_top() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_MODULES
     assert len(list(PACKAGE.glob("*/__init__.py"))) <= MOST_PACKAGES
+
+
+MAPPED = ("control", "executors/slurm", "journal", "models/curves", "models/pmnf", "policy", "report/page")
+
+
+@pytest.mark.parametrize("package", MAPPED)
+def test_a_large_package_says_what_each_of_its_files_is_for(package: str) -> None:
+    folder = PACKAGE / package
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+    named = set(re.findall(r"(?<!`)`([\w.]+)`", text))
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert not files - named
+    own = {name for name in named if "." not in name}
+    assert not {name for name in own - files if not (folder / name).is_dir()}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
