@@ -127,6 +127,15 @@ def test_the_hooks_are_the_checks_of_ci() -> None:
         assert f".venv/bin/{tool}" in checks
 
 
+def test_every_stop_rule_is_explained() -> None:
+    texts = [
+        (ROOT / "orchestrator" / path).read_text() for path in ("policy/stop_rules.py", "control/loop.py")
+    ]
+    rules = {rule for text in texts for rule in re.findall(r'(?:BeginStop|_stop)\(\s*"(\w+)"', text)}
+    section = (ROOT / "docs" / "architecture.md").read_text().partition("## Stop rules")[2]
+    assert rules == set(re.findall(r"^\| `(\w+)` \|", section.partition("\n## ")[0], re.MULTILINE))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_definitions_that_are_named_are_there(page: Path) -> None:
     """`file.py::name` and `file.py::Class.method`, as in the way of one measurement."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
+from typing import assert_never
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from orchestrator.policy.actions import (
     GiveUp,
     Pause,
     Propose,
+    Single,
     Skip,
     Stop,
     Submit,
@@ -205,7 +207,7 @@ class Controller:
             self._perform(action)
         return self._submit(submissions) if submissions else bool(others)
 
-    def _perform(self, action: Action) -> None:
+    def _perform(self, action: Single) -> None:
         match action:
             case GiveUp(run, reason):
                 self.commit([events.RunGivenUp(run, reason)])
@@ -226,6 +228,8 @@ class Controller:
             case Stop(rule, detail):
                 self.commit([events.CampaignStopped(rule, detail)])
                 self._runtime.publish(self.state, self.models())
+            case _:
+                assert_never(action)
 
     def _stop(self, rule: str, detail: str) -> None:
         stop = stop_rules.for_want_of_runs(self.state, rule, detail)

@@ -7,5 +7,5 @@
   `discards`, `references`, and `executables`.
 - What is read from the state: `measurements` for models and strategies, `differences` between campaigns.
 - `snapshot` keeps a state as JSON, so that looking at a campaign needs no replay: `state_form` by `forms`. A
-  new field of the state needs a form there.
+  new field of the state needs a form there if JSON does not have its type.
 """

@@ -87,4 +87,6 @@ class Stop:
     detail: str
 
 
-Action = Submit | GiveUp | Skip | Fit | Assess | Propose | Validate | Pause | BeginStop | Stop
+Single = GiveUp | Skip | Fit | Assess | Propose | Validate | Pause | BeginStop | Stop
+"""What the loop does one by one; attempts are submitted together."""
+Action = Submit | Single
