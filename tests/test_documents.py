@@ -151,3 +151,21 @@ def test_definitions_that_are_named_are_there(page: Path) -> None:
 def test_the_first_installation_is_from_a_checkout(page: Path) -> None:
     """The package is on no index. Behind an installation, `pip` finds the extras of what is installed."""
     assert not re.search(r"^\$ .*pip install '?measurement-orchestrator", page.read_text(), re.MULTILINE)
+
+
+def test_definitions_that_docstrings_name_are_there() -> None:
+    """`orchestrator.policy.decide`, `decide.next_actions`: a module with the word that follows it."""
+    sources = sorted((ROOT / "orchestrator").rglob("*.py"))
+    words: dict[str, set[str]] = {}
+    for path in sources:
+        module = path.parent.name if path.stem == "__init__" else path.stem
+        words.setdefault(module, set()).update(re.findall(r"\w+", path.read_text()))
+        words.setdefault(path.parent.name, set()).add(path.stem)
+    wrong = []
+    for path in sources:
+        for named in re.findall(r"(?<!`)`([a-z_]+(?:\.[A-Za-z_]+)+)`(?!`)", path.read_text()):
+            modules = [part for part in named.split(".") if part in words]
+            last = named.rpartition(".")[2]
+            if not modules or (last not in words and last not in words[modules[-1]]):
+                wrong.append(f"{path.relative_to(ROOT)}: {named}")
+    assert not wrong

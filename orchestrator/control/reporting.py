@@ -120,7 +120,8 @@ def _cores(built: Assembly, point: Point) -> float | None:
 def _alternatives(built: Assembly, models: Sequence[Model]) -> Iterator[dict[str, Any]]:
     """Yield what else the budget could have done, and what that would cost by the models of durations.
 
-    One run at the evaluation point is part of the answer already, with its cost: see `page.document`.
+    One run at the evaluation point is part of the answer already, with its cost: see
+    `orchestrator.report.page.document`.
     """
     if not any(model.metric == ELAPSED for model in models) or built.space.combinations > _MOST_COMBINATIONS:
         return

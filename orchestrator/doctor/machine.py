@@ -58,7 +58,7 @@ def load(before: Times, after: Times, seconds: float, usable: Collection[int]) -
 
 
 def mpi(launcher: Launcher, probe: Probe) -> Iterator[Check]:
-    """Check the ``mpiexec`` that `launchers.detect` found: which one, and whether it starts processes."""
+    """Check the ``mpiexec`` that `mpi.detect` found: which one, and whether it starts processes."""
     if launcher.kind in ("none", "srun"):
         detail = "mpiexec is not on PATH; only programs with several ranks need it"
         yield missing("mpiexec", detail, MPI_PACKAGES)

@@ -40,7 +40,7 @@ class Launcher:
     slots: int = 1
 
     def pattern(self, resources: Resources) -> str:
-        """Return the command for `templates.launch_script`, with its ``{placeholders}``. Pure."""
+        """Return the command for `script.launch_script`, with its ``{placeholders}``. Pure."""
         return " ".join(self._words(resources))
 
     def _words(self, resources: Resources) -> Iterator[str]:
@@ -73,7 +73,7 @@ def launcher_for(
     *,
     serial: bool = False,
 ) -> str:
-    """Return the launcher for `templates.launch_script`: the configured one, else what this machine has.
+    """Return the launcher for `script.launch_script`: the configured one, else what this machine has.
 
     The bare words ``srun``, ``mpiexec`` and ``mpirun`` get the options that they need; ``mpi`` is the
     interface through which ``srun`` starts MPI programs, by default that of the executable's MPI.

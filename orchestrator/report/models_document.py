@@ -181,7 +181,7 @@ def document(
 ) -> dict[str, Any]:
     """Return the content of ``models.json``.
 
-    ``basis`` identifies what the models were fitted to; ``fastest`` is from `control.fastest`.
+    ``basis`` identifies what the models were fitted to; ``fastest`` is from `orchestrator.control.fastest`.
     """
     return {
         "campaign": state.campaign.get("name"),

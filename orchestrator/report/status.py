@@ -47,7 +47,7 @@ def document(
         Which controller is running, from `report.controller`; None where the controller has just stopped in
         good order.
     fastest
-        The fastest configurations, from `control.fastest`.
+        The fastest configurations, from `orchestrator.control.fastest`.
     """
     return combined(state, known, models_document.document(state, models, point, fastest=fastest), running)
 

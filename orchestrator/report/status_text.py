@@ -396,7 +396,10 @@ def inside(row: Mapping[str, Any]) -> str:
 
 
 def fastest_table(found: Mapping[str, Any]) -> Table:
-    """Return the fastest measured configurations (`control.fastest`), with what the models give there."""
+    """Return the fastest measured configurations, with what the models give there.
+
+    They are from `orchestrator.control.fastest`.
+    """
     title = f"fastest measured configurations, of {count(found['points'], 'point')}"
     table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
     table.add_column("configuration", overflow="fold")

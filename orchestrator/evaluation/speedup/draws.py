@@ -104,7 +104,7 @@ def varied(known: Sequence[Cell], quantity: Quantity) -> list[Cell]:
     Parameters
     ----------
     known
-        Of one setup, as `speedup_cases.sensitivity` varies cut-offs: the other one has its usual value.
+        Of one setup, as `cases.sensitivity` varies cut-offs: the other one has its usual value.
     quantity
         Which one varies.
     """

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
+from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
 from orchestrator.models.pmnf.hypotheses import blocks_used, canonical, first_occurrences, terms_used
 from orchestrator.models.pmnf.sweep import Problem, lower, problems, sweep
 
@@ -86,10 +86,7 @@ class Pool:
 
 
 def search(
-    tables: tuple[Floats, ...],
-    log_value: Floats,
-    precision: Floats,
-    variance: Floats,
+    searched: Searched,
     first: tuple[Candidates, Floats],
     *,
     keep: int,
@@ -99,14 +96,16 @@ def search(
     """Find good hypotheses, starting from some.
 
     Guaranteed: no change of one parameter (its block, its term, leaving it out) improves any of the best
-    hypotheses that were expanded. Not guaranteed: the global optimum, as in `screening.screen`.
+    hypotheses that were expanded. Not guaranteed: the global optimum, as in `exhaustive.screen`.
 
     Parameters
     ----------
-    tables, log_value, precision, variance, keep
-        As in `screening.screen`.
+    searched
+        Values over any number of parameters.
     first
         Starting hypotheses (ordered by call path), and their residual sums of squares.
+    keep
+        Most candidates per call path.
     wide
         Allow a parameter in several terms, one term more than there are parameters, and a negative
         constant; all at a cost.
@@ -117,12 +116,13 @@ def search(
     -------
     The hypotheses, and their residual sums of squares.
     """
-    slots = len(tables) + 1 if wide else len(tables)
+    parameters = len(searched.tables)
+    slots = parameters + 1 if wide else parameters
     candidates, rss = first
     terms = np.pad(candidates.terms, ((0, 0), (0, max(slots - candidates.terms.shape[1], 0)), (0, 0)))
-    size = max(1, _CHUNK // (log_value.shape[1] * effort.beam))
+    size = max(1, _CHUNK // (searched.log_value.shape[1] * effort.beam))
     parts, sums = [], []
-    for begin, problem in problems(tables, log_value, precision, variance, wide=wide, together=size):
+    for begin, problem in problems(searched, wide=wide, together=size):
         inside = np.flatnonzero((candidates.row >= begin) & (candidates.row < begin + size))
         pool = Pool(
             candidates.row[inside] - begin, terms[inside], rss[inside], np.zeros(len(inside), dtype=bool)

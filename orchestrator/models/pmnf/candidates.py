@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Integers
+from orchestrator.models.base import Floats, Integers
 from orchestrator.models.pmnf.hypotheses import canonical, first_occurrences
 
 # What a block costs in the ranking of hypotheses: the logarithm of the number of blocks in the set `PAPER`,
@@ -20,6 +20,30 @@ NEGATIVE = 2.5
 # How far behind the best one, in units of log posterior, a hypothesis may be and still be fitted:
 # one that is 3000 times less probable. Chosen by hand; not derived.
 REACH = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Values for which hypotheses are searched.
+
+    Attributes
+    ----------
+    tables
+        Block values per parameter, each of shape (blocks, points); block 0 is constant.
+    log_value, precision
+        Logarithm of the location and its weight (effective repetitions), shape (call paths, points).
+    variance
+        Relative variance of a value of weight 1, shape (call paths,).
+    """
+
+    tables: tuple[Floats, ...]
+    log_value: Floats
+    precision: Floats
+    variance: Floats
+
+    def rows(self, index: Integers) -> Searched:
+        """Select call paths."""
+        return Searched(self.tables, self.log_value[index], self.precision[index], self.variance[index])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
+from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
 from orchestrator.models.pmnf.kernels import compiled
 from orchestrator.models.pmnf.moments import moments
 
@@ -37,9 +37,7 @@ _ROUNDING = 1e-12
 EXHAUSTIVE = 2
 
 
-def screen(
-    tables: tuple[Floats, ...], log_value: Floats, precision: Floats, variance: Floats, *, keep: int
-) -> Candidates:
+def screen(searched: Searched, *, keep: int) -> Candidates:
     """Find the hypotheses that explain each call path nearly as well as the best one.
 
     Guaranteed: within reach and up to ``keep``, none is missed of ``c0 + c1 a b`` and ``c0 + c1 a + c2 b``
@@ -47,18 +45,15 @@ def screen(
 
     Parameters
     ----------
-    tables
-        Block values per parameter (one or two), each of shape (blocks, points); block 0 is constant.
-    log_value, precision
-        Logarithm of the location and its weight (effective repetitions), shape (call paths, points).
-    variance
-        Relative variance of a value of weight 1, shape (call paths,).
+    searched
+        Values over one or two parameters.
     keep
         Most candidates per call path.
     """
-    two = len(tables) == 2
-    variance = np.maximum(variance, _ROUNDING)
-    left, right = tables[0], tables[-1]
+    log_value, precision = searched.log_value, searched.precision
+    two = len(searched.tables) == 2
+    variance = np.maximum(searched.variance, _ROUNDING)
+    left, right = searched.tables[0], searched.tables[-1]
     products = (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1])
     squares = products**2
     size = max(1, _CHUNK // len(products))

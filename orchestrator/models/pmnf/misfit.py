@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from orchestrator.models.base import Floats
@@ -58,8 +60,8 @@ def _relaxed(task: Task, part: Solution) -> Candidates:
     if len(task.tables) > EXHAUSTIVE:
         return part.candidates
     larger = _RELAXED * part.fits.variance[part.first()]
-    log_value, weights = part.located.log_value, part.weighting.weights
-    return task.with_expected(screen(task.tables, log_value, weights, larger, keep=_KEPT_RELAXED))
+    searched = replace(part.searched(task), variance=larger)
+    return task.with_expected(screen(searched, keep=_KEPT_RELAXED))
 
 
 def _evidence_alone(task: Task, part: Solution, candidates: Candidates) -> Floats:
@@ -97,12 +99,11 @@ def _levels(task: Task, part: Solution) -> tuple[Floats, Floats, Floats]:
 
 def _wider(task: Task, part: Solution) -> Candidates:
     """Add hypotheses with several terms per parameter or negative coefficients."""
-    index = part.best()
-    args = (task.tables, part.located.log_value, part.weighting.weights, part.weighting.variance)
+    index, searched = part.best(), part.searched(task)
     first = part.candidates.take(index), part.fits.rss[index]
     if len(task.tables) > 1:
-        first = _merged(first, shared(*args))
-    found, _ = search(*args, first, keep=task.keep, wide=True, effort=Effort(rounds=3, beam=4, paired=2))
+        first = _merged(first, shared(searched))
+    found, _ = search(searched, first, keep=task.keep, wide=True, effort=Effort(rounds=3, beam=4, paired=2))
     return Candidates.join([found, part.candidates])
 
 

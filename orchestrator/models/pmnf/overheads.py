@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
+from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
 from orchestrator.models.pmnf.hypotheses import FALLS
 from orchestrator.models.pmnf.sweep import Problem, problems, sweep
 
@@ -20,23 +20,15 @@ _KEPT = 100
 _TOGETHER = 64
 
 
-def overheads(
-    first: Candidates,
-    rss: Floats,
-    tables: tuple[Floats, ...],
-    growth: tuple[Integers, ...],
-    log_value: Floats,
-    precision: Floats,
-    variance: Floats,
-) -> Candidates:
+def overheads(searched: Searched, first: Candidates, rss: Floats, growth: tuple[Integers, ...]) -> Candidates:
     """Give hypotheses a further term in which a parameter grows that falls in another one.
 
     Parameters
     ----------
+    searched
+        Values over two and more parameters.
     first, rss
         Hypotheses ordered by call path, and their weighted residual sums of squares.
-    tables, log_value, precision, variance
-        As in `exhaustive.screen`, for two and more parameters.
     growth
         How the blocks of each parameter grow, see `hypotheses.growth_of`.
 
@@ -47,7 +39,7 @@ def overheads(
     """
     terms = np.pad(first.terms, ((0, 0), (0, 1), (0, 0)))
     found = [Candidates(first.row[:0], terms[:0])]
-    for begin, problem in problems(tables, log_value, precision, variance, wide=False, together=_TOGETHER):
+    for begin, problem in problems(searched, wide=False, together=_TOGETHER):
         mine = np.flatnonzero((first.row >= begin) & (first.row < begin + _TOGETHER))
         for k, kinds in enumerate(growth):
             falls = kinds == FALLS

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.pmnf.candidates import Candidates
+from orchestrator.models.pmnf.candidates import Candidates, Searched
 from orchestrator.models.pmnf.sweep import Problem, problems, sweep
 
 # Best hypotheses of a call path that are kept for every pair of parameters, as starts of a search.
@@ -20,23 +20,23 @@ _KEPT = 4
 _TOGETHER = 64
 
 
-def shared(
-    tables: tuple[Floats, ...], log_value: Floats, precision: Floats, variance: Floats
-) -> tuple[Candidates, Floats]:
+def shared(searched: Searched) -> tuple[Candidates, Floats]:
     """Find the best hypotheses whose two terms share the block of one parameter.
 
     Parameters
     ----------
-    tables, log_value, precision, variance
-        As in `exhaustive.screen`, for any number of parameters.
+    searched
+        Values over two and more parameters.
 
     Returns
     -------
     Hypotheses ordered by call path, and their weighted residual sums of squares.
     """
     parts = []
-    for begin, problem in problems(tables, log_value, precision, variance, wide=False, together=_TOGETHER):
-        parts += [_pair(problem, k, j, begin) for k, j in itertools.permutations(range(len(tables)), 2)]
+    for begin, problem in problems(searched, wide=False, together=_TOGETHER):
+        parts += [
+            _pair(problem, k, j, begin) for k, j in itertools.permutations(range(len(searched.tables)), 2)
+        ]
     row = np.concatenate([candidates.row for candidates, _ in parts])
     order = np.argsort(row, kind="stable")
     terms = np.concatenate([candidates.terms for candidates, _ in parts])

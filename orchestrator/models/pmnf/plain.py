@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.models.base import Floats
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.beam import Effort, search
-from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
+from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import fit
 from orchestrator.models.pmnf.hypotheses import canonical, first_occurrences, terms_used
@@ -35,10 +35,11 @@ def without_correction(task: Task, located: Located) -> Solution:
         located.count, located.sigma, located.freedom, np.zeros(len(located.sigma)), task.features
     )
     noise = _possible_noise(weights, located.log_value.shape[1])
+    searched = Searched(task.tables, located.log_value, weights.weights, noise)
     if len(task.tables) <= EXHAUSTIVE:
-        candidates = screen(task.tables, located.log_value, weights.weights, noise, keep=task.keep)
+        candidates = screen(searched, keep=task.keep)
     else:
-        candidates = _search(task, located.log_value, replace(weights, variance=noise))
+        candidates = _search(searched, task.keep)
     candidates = task.with_expected(_with_constant(candidates, len(located.sigma)))
     fits = fit(candidates, task.tables, located.log_value, weights, task.log_prior(candidates), task.growth)
     found = Solution(*ordered(candidates, fits), located, weights)
@@ -49,12 +50,12 @@ def without_correction(task: Task, located: Located) -> Solution:
 def _with_overheads(task: Task, solution: Solution) -> Solution:
     """Let parameters along which the best hypotheses fall grow in a further term: noise may hide it."""
     index = solution.best()
-    args = (task.tables, task.growth, solution.located.log_value, solution.weighting.weights)
     best, rss = solution.candidates.take(index), solution.fits.rss[index]
-    more = overheads(best, rss, *args, solution.weighting.variance)
+    searched = solution.searched(task)
+    more = overheads(searched, best, rss, task.growth)
     if not len(more.row):
         return solution
-    fits = fit(more, task.tables, args[2], solution.weighting, task.log_prior(more), task.growth)
+    fits = fit(more, task.tables, searched.log_value, solution.weighting, task.log_prior(more), task.growth)
     candidates, fits = joined([(more, fits), (solution.candidates, solution.fits)])
     # Other campaigns may have expected some of them.
     once = first_occurrences(candidates.row, canonical(candidates.terms)[1])
@@ -83,18 +84,17 @@ def _with_constant(candidates: Candidates, rows: int) -> Candidates:
     )
 
 
-def _search(task: Task, log_value: Floats, weights: Weighting) -> Candidates:
+def _search(searched: Searched, keep: int) -> Candidates:
     """Search for hypotheses of three and more parameters; harder for call paths that none fits."""
-    count, size = len(task.tables), log_value.shape[1]
-    args = (task.tables, log_value, weights.weights, weights.variance)
-    first, rss = start(*args[:3], _REPRESENTATIVES.get(count, 2), 2)
-    candidates, found = search(*args, (first, rss), keep=task.keep)
-    best = np.full(len(log_value), np.inf)
-    np.minimum.at(best, candidates.row, found)
-    lost = np.flatnonzero(best > EXCESS * weights.variance * max(size - count - 1, 1))
+    count, (callpaths, points) = len(searched.tables), searched.log_value.shape
+    first = start(searched, _REPRESENTATIVES.get(count, 2), 2)
+    candidates, rss = search(searched, first, keep=keep)
+    best = np.full(callpaths, np.inf)
+    np.minimum.at(best, candidates.row, rss)
+    lost = np.flatnonzero(best > EXCESS * searched.variance * max(points - count - 1, 1))
     if not len(lost):
         return candidates
-    some = (task.tables, log_value[lost], weights.weights[lost], weights.variance[lost])
-    again, rss = start(*some[:3], _MORE_REPRESENTATIVES.get(count, 2), 4)
-    more, _ = search(*some, (again, rss), keep=task.keep, effort=_THOROUGH)
+    again = searched.rows(lost)
+    first = start(again, _MORE_REPRESENTATIVES.get(count, 2), 4)
+    more, _ = search(again, first, keep=keep, effort=_THOROUGH)
     return Candidates.join([candidates, Candidates(lost[more.row], more.terms)])

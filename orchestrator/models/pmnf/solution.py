@@ -12,7 +12,7 @@ from scipy.special import fdtri
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import Located
-from orchestrator.models.pmnf.candidates import REPEATED, Candidates
+from orchestrator.models.pmnf.candidates import REPEATED, Candidates, Searched
 from orchestrator.models.pmnf.fit import Fits, columns
 from orchestrator.models.pmnf.hypotheses import FALLS, blocks_chosen
 from orchestrator.models.pmnf.neighbours import Expected
@@ -105,6 +105,10 @@ class Solution:
         row = self.candidates.row
         place = np.arange(len(row)) - np.searchsorted(row, row)
         return np.flatnonzero((place < _EXAMINED) & np.isfinite(self.fits.score))
+
+    def searched(self, task: Task) -> Searched:
+        """Return the values as further searches see them, with the noise that was found."""
+        return Searched(task.tables, self.located.log_value, self.weighting.weights, self.weighting.variance)
 
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths, in ascending order, and number them from 0."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import Candidates
+from orchestrator.models.pmnf.candidates import Candidates, Searched
 from orchestrator.models.pmnf.hypotheses import canonical, partitions
 from orchestrator.models.pmnf.kernels import solve
 from orchestrator.models.pmnf.moments import Moments, moments
@@ -45,15 +45,13 @@ def different_blocks(table: Floats, count: int) -> Integers:
     return np.array(sorted(chosen), dtype=np.intp)
 
 
-def start(
-    tables: tuple[Floats, ...], log_value: Floats, precision: Floats, count: int, width: int
-) -> tuple[Candidates, Floats]:
+def start(searched: Searched, count: int, width: int) -> tuple[Candidates, Floats]:
     """Find starting hypotheses: the best few of every partition for every call path.
 
     Parameters
     ----------
-    tables, log_value, precision
-        As in `screening.screen`.
+    searched
+        Values over three and more parameters.
     count
         Representative blocks per parameter, the constant included.
     width
@@ -63,15 +61,16 @@ def start(
     -------
     The hypotheses, and their weighted residual sums of squares.
     """
+    tables, size = searched.tables, searched.log_value.shape[1]
     chosen = [different_blocks(table, count) for table in tables]
-    products = np.ones((1, log_value.shape[1]))
+    products = np.ones((1, size))
     for table, blocks in zip(tables, chosen, strict=True):
         # Largest value 1, so that powers of large parameters neither overflow nor drown the constant.
         part = table[blocks] / np.abs(table[blocks]).max(axis=1, keepdims=True)
-        products = (products[:, None, :] * part[None]).reshape(-1, log_value.shape[1])
+        products = (products[:, None, :] * part[None]).reshape(-1, size)
     shape = tuple(len(blocks) for blocks in chosen)
     combinations = np.array(list(itertools.product(*(range(n) for n in shape))), dtype=np.intp)
-    sums = moments(products, products**2, log_value, precision)
+    sums = moments(products, products**2, searched.log_value, searched.precision)
     parts, found_rss = [], []
     for partition in _partitions(len(tables)):
         hypotheses = combinations[_canonical(combinations, partition)]

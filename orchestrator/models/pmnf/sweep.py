@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import NEGATIVE
+from orchestrator.models.pmnf.candidates import NEGATIVE, Searched
 from orchestrator.models.pmnf.exhaustive import least
 from orchestrator.models.pmnf.hypotheses import stacked
 from orchestrator.models.pmnf.kernels import compiled, invert
@@ -337,22 +337,12 @@ class Problem:
         return result
 
 
-def problems(
-    tables: tuple[Floats, ...],
-    log_value: Floats,
-    precision: Floats,
-    variance: Floats,
-    *,
-    wide: bool,
-    together: int,
-) -> Iterator[tuple[int, Problem]]:
-    """Yield the problems of so many call paths at a time, each after the number of its first one.
-
-    ``tables``, ``log_value``, ``precision`` and ``variance`` are as in `exhaustive.screen`.
-    """
-    prepared = factors(tables)
-    begins, table = stacked(tables)
-    root = np.sqrt(precision)
+def problems(searched: Searched, *, wide: bool, together: int) -> Iterator[tuple[int, Problem]]:
+    """Yield the problems of so many call paths at a time, each after the number of its first one."""
+    log_value = searched.log_value
+    prepared = factors(searched.tables)
+    begins, table = stacked(searched.tables)
+    root = np.sqrt(searched.precision)
     scale = root * np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
     for begin in range(0, len(log_value), together):
         chunk = slice(begin, begin + together)
@@ -364,7 +354,7 @@ def problems(
                 table=table,
                 scale=scale[chunk],
                 root=root[chunk],
-                variance=variance[chunk],
+                variance=searched.variance[chunk],
                 wide=wide,
             ),
         )

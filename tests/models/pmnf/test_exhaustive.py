@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.beam import Effort, search
-from orchestrator.models.pmnf.candidates import Candidates
+from orchestrator.models.pmnf.candidates import Candidates, Searched
 from orchestrator.models.pmnf.exhaustive import screen
 from orchestrator.models.pmnf.hypotheses import block_values, partitions
 from orchestrator.models.pmnf.start import different_blocks, start
@@ -49,6 +50,10 @@ def best(found: Candidates, blocks: tuple[np.ndarray, ...], values: np.ndarray) 
     return min(relative_rss([tuple(t) for t in terms if any(t)], blocks, values) for terms in found.terms)
 
 
+def searched(blocks: tuple[Floats, ...], values: Floats, variance: float) -> Searched:
+    return Searched(blocks, np.log(values), np.ones_like(values), np.full(len(values), variance))
+
+
 @pytest.mark.parametrize("fraction", [1.0, 0.5])
 @pytest.mark.parametrize("seed", range(6))
 def test_screening_finds_the_best_of_all_two_parameter_hypotheses(seed: int, fraction: float) -> None:
@@ -58,7 +63,7 @@ def test_screening_finds_the_best_of_all_two_parameter_hypotheses(seed: int, fra
     everything = [[pair] for pair in product(range(size), range(size))]
     everything += [[(a, 0), (0, b)] for a in range(1, size) for b in range(1, size)]
     least = min(relative_rss(terms, blocks, values) for terms in everything)
-    found = screen(blocks, np.log(values)[None], np.ones((1, len(values))), np.array([9e-4]), keep=50)
+    found = screen(searched(blocks, values[None], 9e-4), keep=50)
     assert best(found, blocks, values) == pytest.approx(least, rel=1e-6)
 
 
@@ -70,14 +75,14 @@ def test_screening_finds_the_best_pair_of_blocks_of_one_parameter(seed: int) -> 
     everything = [[(a,)] for a in range(len(BLOCKS))]
     everything += [[(a,), (b,)] for a, b in combinations(range(1, len(BLOCKS)), 2)]
     least = min(relative_rss(terms, blocks, values) for terms in everything)
-    found = screen(blocks, np.log(values)[None], np.ones((1, 7)), np.array([9e-4]), keep=60)
+    found = screen(searched(blocks, values[None], 9e-4), keep=60)
     assert best(found, blocks, values) == pytest.approx(least, rel=1e-6)
 
 
 def test_screening_keeps_no_more_than_asked_and_nothing_twice() -> None:
     blocks = tables(2)
     values = np.stack([noisy(blocks, seed) for seed in range(5)])
-    found = screen(blocks, np.log(values), np.ones_like(values), np.full(5, 0.04), keep=10)
+    found = screen(searched(blocks, values, 0.04), keep=10)
     assert np.bincount(found.row).max() <= 10
     assert len({(int(r), t.tobytes()) for r, t in zip(found.row, found.terms, strict=True)}) == len(found.row)
 
@@ -86,17 +91,14 @@ def test_screening_keeps_no_more_than_asked_and_nothing_twice() -> None:
 def test_search_finds_the_best_of_all_three_parameter_hypotheses(seed: int) -> None:
     blocks = tables(3, 0.4)
     values = noisy(blocks, seed)
-    log_value, weights = np.log(values)[None], np.ones((1, len(values)))
     everything = []
     for partition in partitions((0, 1, 2)):
         for choice in product(range(len(BLOCKS)), repeat=3):
             terms = [tuple(choice[k] if k in group else 0 for k in range(3)) for group in partition]
             everything.append(terms)
     least = min(relative_rss(terms, blocks, values) for terms in everything)
-    first = start(blocks, log_value, weights, 5, 2)
-    found, _ = search(
-        blocks, log_value, weights, np.array([9e-4]), first, keep=60, effort=Effort(joined=True)
-    )
+    known = searched(blocks, values[None], 9e-4)
+    found, _ = search(known, start(known, 5, 2), keep=60, effort=Effort(joined=True))
     assert best(found, blocks, values) == pytest.approx(least, rel=1e-6)
 
 

@@ -8,7 +8,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from orchestrator.models.pmnf.candidates import Candidates
+from orchestrator.models.pmnf.candidates import Candidates, Searched
 from orchestrator.models.pmnf.hypotheses import block_values, blocks_chosen
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler
@@ -96,7 +96,7 @@ def test_shared_blocks_are_the_best_of_all() -> None:
     tables = tuple(block_values(points[:, k], blocks) for k in range(2))
     truth = 1 + tables[0][3] * (2 + 0.4 * tables[1][1])
     values = np.log(np.stack([truth, tables[1][5] * (3 + tables[0][2])]))
-    found, rss = shared(tables, values, np.ones_like(values), np.full(2, 1e-4))
+    found, rss = shared(Searched(tables, values, np.ones_like(values), np.full(2, 1e-4)))
     best = [found.terms[found.row == row][np.argmin(rss[found.row == row])].tolist() for row in (0, 1)]
     assert best == [[[3, 0], [3, 1]], [[0, 5], [2, 5]]]
     assert rss[found.row == 0].min() < 1e-12
