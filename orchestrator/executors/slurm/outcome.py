@@ -160,42 +160,61 @@ def _finished(
     """Report a finished attempt once its charge is known, or when that takes too long."""
     request, status = evidence.request, evidence.status
     if evidence.output_awaited(settings):
-        return Observation(request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
+        return _still_running(evidence, record)
     if evidence.submitted is None:
         reason = _fault(evidence, record, "")
         return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
+    charge = _charge(evidence, record, finished, settings)
+    if charge is None:
+        return _still_running(evidence, record)
     jobs = _jobs(status)
-    elapsed = status.elapsed if status is not None else None
-    # Without accounting, or of a lost job, nothing better than the record will ever come.
-    final = not evidence.accounting or evidence.forgotten(settings)
-    estimated = elapsed is None and (not final or bool(status is not None and status.active))
-    if elapsed is None:
-        if evidence.finished_for < settings.accounting_grace:
-            return Observation(request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
-        elapsed = _charge(record, finished, jobs)
-    elif status is not None and not status.accounted and elapsed + 1 < finished - record.started:
-        # Without accounting only the record has the time of a job before its requeue.
-        elapsed, estimated = elapsed + _charge(record, finished, ()), evidence.accounting
-    elif (
-        evidence.accounting
-        and evidence.finished_for < settings.accounting_grace
-        and _contradicted(elapsed, record, finished, status)
-    ):
-        # Right after a restart of Slurm's daemons, accounting may report less than it will later, and
-        # slurmctld may take its own start for the end of a job that ended before.
-        elapsed, estimated = max(elapsed, _charge(record, finished, jobs)), True
     return Observation(
         request.attempt,
         AttemptState.FINISHED,
         evidence.job_id,
         record=record,
-        elapsed=elapsed,
+        elapsed=charge.seconds,
         reason=_fault(evidence, record, jobs[0].state if jobs else ""),
-        estimated=estimated,
+        estimated=charge.estimated,
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
         cores=_cores(evidence, settings),
     )
+
+
+def _still_running(evidence: Evidence, record: AttemptRecord) -> Observation:
+    """Report a finished attempt as running, because more about it may become known."""
+    return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
+
+
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    """For how many seconds an attempt is charged, and whether a better figure may follow."""
+
+    seconds: float
+    estimated: bool
+
+
+def _charge(
+    evidence: Evidence, record: AttemptRecord, finished: float, settings: SlurmSettings
+) -> _Charge | None:
+    """Return the charge of an attempt with a job of its own; None while Slurm may still report it."""
+    status, jobs = evidence.status, _jobs(evidence.status)
+    reported = status.elapsed if status is not None else None
+    recent = evidence.finished_for < settings.accounting_grace
+    if reported is None:
+        # Without accounting, or of a lost job, nothing better than the record will ever come.
+        final = not evidence.accounting or evidence.forgotten(settings)
+        active = status is not None and bool(status.active)
+        return None if recent else _Charge(_recorded(record, finished, jobs), not final or active)
+    if status is not None and not status.accounted and reported + 1 < finished - record.started:
+        # Without accounting only the record has the time of a job before its requeue.
+        return _Charge(reported + _recorded(record, finished, ()), evidence.accounting)
+    if evidence.accounting and recent and _contradicted(reported, record, finished, status):
+        # Right after a restart of Slurm's daemons, accounting may report less than it will later, and
+        # slurmctld may take its own start for the end of a job that ended before.
+        return _Charge(max(reported, _recorded(record, finished, jobs)), True)
+    return _Charge(reported, False)
 
 
 def _contradicted(elapsed: float, record: AttemptRecord, finished: float, status: JobStatus | None) -> bool:
@@ -204,11 +223,11 @@ def _contradicted(elapsed: float, record: AttemptRecord, finished: float, status
     That a job took longer than its attempt is believed where accounting says so, but not the queue alone.
     """
     only_queued = status is None or not status.accounted
-    most = _charge(record, finished, _jobs(status)) if only_queued else math.inf
+    most = _recorded(record, finished, _jobs(status)) if only_queued else math.inf
     return not math.floor(finished) - math.floor(record.started) <= elapsed <= most
 
 
-def _charge(record: AttemptRecord, finished: float, jobs: Sequence[Job]) -> float:
+def _recorded(record: AttemptRecord, finished: float, jobs: Sequence[Job]) -> float:
     """Return what Slurm will have charged, in its whole seconds: a job begins before its attempt does."""
     allocated = [] if record.allocated is None else [record.allocated]
     begun = min([record.started, *allocated, *(job.started for job in jobs if job.started is not None)])
@@ -370,37 +389,46 @@ def _finished_in_shared(
     One that failed has to wait for the end of the job, when Slurm may report the reason.
     """
     status = evidence.status
-    if evidence.output_awaited(settings):
-        return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
-    active = status is not None and bool(status.active)
-    elapsed, estimated = status.elapsed if status is not None else None, False
-    if shared.continues and evidence.gone_for < settings.file_grace:
-        elapsed = None  # whatever Slurm reports of the job, there may be more to divide
-    if elapsed is None:
-        clear = record.timed_out or (record.exit_code == 0 and not record.cancelled)
-        patience = settings.accounting_grace
-        if shared.continues and active:
-            patience += 60.0 * evidence.minutes
-        if not (clear and shared.continues) and evidence.finished_for < patience:
-            return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
-        known = not evidence.accounting or evidence.forgotten(settings)
-        final = known and not (active or shared.continues)
-        recorded = shared.recorded_seconds if final else None
-        estimated = recorded is None
-        elapsed = finished - record.started if recorded is None else shared.share(recorded)
+    charge = _charge_in_shared(evidence, record, finished, shared, settings)
+    if charge is None or evidence.output_awaited(settings):
+        return _still_running(evidence, record)
     jobs = _jobs(status)
     return Observation(
         evidence.request.attempt,
         AttemptState.FINISHED,
         evidence.job_id,
         record=record,
-        elapsed=elapsed,
+        elapsed=charge.seconds,
         reason=_fault(evidence, record, jobs[0].state if jobs and shared.last else ""),
-        estimated=estimated,
+        estimated=charge.estimated,
         blamed=_failed_nodes(status) if shared.last else (),
         out_of_memory=_out_of_memory(status) and record.exit_code != 0,  # else it was another attempt
         cores=_cores(evidence, settings),
     )
+
+
+def _charge_in_shared(
+    evidence: Evidence, record: AttemptRecord, finished: float, shared: SharedJob, settings: SlurmSettings
+) -> _Charge | None:
+    """Return the attempt's part of the charge of its job; None while that may be waited for."""
+    status = evidence.status
+    active = status is not None and bool(status.active)
+    reported = status.elapsed if status is not None else None
+    # While others continue there may be more to divide, whatever Slurm reports of the job.
+    if reported is not None and not (shared.continues and evidence.gone_for < settings.file_grace):
+        return _Charge(reported, False)
+    clear = record.timed_out or (record.exit_code == 0 and not record.cancelled)
+    patience = settings.accounting_grace
+    if shared.continues and active:
+        patience += 60.0 * evidence.minutes
+    if not (clear and shared.continues) and evidence.finished_for < patience:
+        return None
+    known = not evidence.accounting or evidence.forgotten(settings)
+    final = known and not (active or shared.continues)
+    recorded = shared.recorded_seconds if final else None
+    if recorded is None:
+        return _Charge(finished - record.started, True)
+    return _Charge(shared.share(recorded), False)
 
 
 # --- what Slurm reports of them -------------------------------------------------------------------------
