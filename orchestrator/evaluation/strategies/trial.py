@@ -65,6 +65,17 @@ class _Progress:
     round: int = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Conditions:
+    """Under which conditions a contender measures; as in `run_trial`, the budget in core-seconds."""
+
+    budget: float
+    batch_size: int
+    maximum_repetitions: int
+    seed: Sequence[int]
+    assumed_costs: Costs | None = None
+
+
 def run_trial(
     bench: Bench,
     contender: Contender,
@@ -110,17 +121,14 @@ def run_trial(
     list of Outcome
         One per call path of the bench's truth.
     """
-    budget = full_cost * budget_percent / 100.0
-    progress = _measured(
-        bench,
-        contender,
-        modeler,
-        budget,
-        batch_size,
-        maximum_repetitions,
+    conditions = _Conditions(
+        budget=full_cost * budget_percent / 100.0,
+        batch_size=batch_size,
+        maximum_repetitions=maximum_repetitions,
         seed=seed,
         assumed_costs=assumed_costs,
     )
+    progress = _measured(bench, contender, modeler, conditions)
     if last is not None and progress.done:
         progress.models = last(bench.measured(progress.done))
     return _outcomes(bench, contender, budget_percent, full_cost, progress)
@@ -136,35 +144,20 @@ def measured(
     seed: Sequence[int],
 ) -> Measurements:
     """Return what a contender measures within a budget in core-seconds; empty where nothing fits."""
-    progress = _measured(bench, contender, modeler, budget, batch_size, MAXIMUM_REPETITIONS, seed=seed)
+    conditions = _Conditions(
+        budget=budget, batch_size=batch_size, maximum_repetitions=MAXIMUM_REPETITIONS, seed=seed
+    )
+    progress = _measured(bench, contender, modeler, conditions)
     return bench.measured(progress.done)
 
 
-def _measured(
-    bench: Bench,
-    contender: Contender,
-    modeler: Modeler,
-    budget: float,
-    batch_size: int,
-    maximum_repetitions: int,
-    *,
-    seed: Sequence[int],
-    assumed_costs: Costs | None = None,
-) -> _Progress:
+def _measured(bench: Bench, contender: Contender, modeler: Modeler, conditions: _Conditions) -> _Progress:
     """Measure until proposals end or none of a round fits; nothing where the starting set does not fit."""
-    strategy = contender.build()
+    strategy, budget = contender.build(), conditions.budget
     progress = _Progress()
     while True:
-        view = _view(
-            bench,
-            progress,
-            budget_left=budget - progress.spent,
-            batch_size=batch_size,
-            initial_repetitions=min(contender.repetitions, maximum_repetitions),
-            maximum_repetitions=maximum_repetitions,
-            assumed_costs=assumed_costs,
-        )
-        choices = strategy(view, np.random.default_rng([*seed, progress.round]))
+        view = _view(bench, contender, progress, conditions)
+        choices = strategy(view, np.random.default_rng([*conditions.seed, progress.round]))
         if progress.round == 1 and _cost(bench, progress, choices) > budget * _ROUNDING:
             return _Progress()
         if not _measure(bench, progress, choices, budget):
@@ -182,18 +175,10 @@ def _fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
         return ()
 
 
-def _view(
-    bench: Bench,
-    progress: _Progress,
-    *,
-    budget_left: float,
-    batch_size: int,
-    initial_repetitions: int,
-    maximum_repetitions: int,
-    assumed_costs: Costs | None,
-) -> View:
+def _view(bench: Bench, contender: Contender, progress: _Progress, conditions: _Conditions) -> View:
     expected = _expected_costs(bench, progress.models)
     values = {parameter.name: parameter.values for parameter in bench.space.parameters}
+    most = conditions.maximum_repetitions
     return View(
         space=bench.space,
         evaluation_point=bench.evaluation_point,
@@ -201,11 +186,11 @@ def _view(
         models=progress.models,
         done=dict(progress.done),
         infeasible=frozenset(),
-        costs=expected or assumed_costs or resources.each(resources.guess(values, _cores(bench))),
-        budget_left=budget_left,
-        batch_size=batch_size,
-        initial_repetitions=initial_repetitions,
-        maximum_repetitions=maximum_repetitions,
+        costs=expected or conditions.assumed_costs or resources.each(resources.guess(values, _cores(bench))),
+        budget_left=conditions.budget - progress.spent,
+        batch_size=conditions.batch_size,
+        initial_repetitions=min(contender.repetitions, most),
+        maximum_repetitions=most,
         round=progress.round,
         cost_is_relative=expected is None,
         cores=resources.each(lambda point: bench.cores.get(point, math.nan)),

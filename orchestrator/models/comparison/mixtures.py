@@ -28,9 +28,9 @@ class Mixture:
     freedom: Floats
 
     @classmethod
-    def exactly(cls, value: float, weight: float = 1.0) -> Self:
+    def exactly(cls, value: float) -> Self:
         """Return what is certain."""
-        return cls(np.array([weight]), np.array([value]), np.zeros(1), np.ones(1))
+        return cls(np.ones(1), np.array([value]), np.zeros(1), np.ones(1))
 
     @classmethod
     def normal(cls, mean: float, scale: float) -> Self:

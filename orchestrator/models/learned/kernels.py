@@ -15,6 +15,7 @@ from orchestrator.models.regression.samples import Samples
 
 # Samples that kernel matrices can be built for, and from which the parameters of a kernel are estimated.
 _MOST_OF_PROCESS, _MOST_OF_KERNEL, _MOST_OF_VECTORS = 2000, 400, 6000
+_PENALTY = 10.0  # of errors of support vector regression, its C
 
 KERNELS = ("matern", "rbf", "rational quadratic", "dot product", "constant")
 """Covariances of Gaussian processes; each has noise beside it."""
@@ -65,14 +66,13 @@ def support_vectors(
     kernel: str = "rbf",
     *,
     degree: int = 3,
-    penalty: float = 10.0,
     by_relevance: bool = False,
     **derived: bool,
 ) -> Learner:
     """Return support vector regression; ``degree`` is that of the kernel ``poly``."""
     shape = f"poly, degree {degree}" if kernel == "poly" else kernel
     how = ["by relevance"] if by_relevance else []
-    name = named(", ".join([f"support vectors ({shape}), C {penalty:g}", *how]), derived)
+    name = named(", ".join([f"support vectors ({shape}), C {_PENALTY:g}", *how]), derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.svm import SVR
@@ -80,7 +80,7 @@ def support_vectors(
         scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
         unit, rescaled = unit_response(samples)
         estimator = SVR(
-            kernel=kernel, degree=degree, C=penalty, epsilon=0.05, gamma="scale", coef0=1.0, max_iter=200_000
+            kernel=kernel, degree=degree, C=_PENALTY, epsilon=0.05, gamma="scale", coef0=1.0, max_iter=200_000
         )
         with warnings.catch_warnings():
             # Too few iterations make a worse fit, which the choice sees.

@@ -16,6 +16,9 @@ from orchestrator.models.learned.forest import flattened
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
 
+# Of boosted trees on bins: by how much every tree counts, and the least samples of a leaf.
+_RATE, _LEAST_IN_A_LEAF = 0.06, 5
+
 
 def extra_trees(*, trees: int = 64, depth: int | None = None, leaf: int = 1, **derived: bool) -> Learner:
     """Return extremely randomised trees; ``leaf`` is the least number of samples in a leaf."""
@@ -49,8 +52,6 @@ def histogram_boosting(
     *,
     trees: int,
     leaves: int = 15,
-    rate: float = 0.06,
-    leaf: int = 5,
     share: float = 1.0,
     absolute: bool = False,
     **derived: bool,
@@ -59,10 +60,8 @@ def histogram_boosting(
 
     Parameters
     ----------
-    trees, leaves, leaf
-        Trees, the most leaves of each, and the least samples of a leaf.
-    rate
-        Of learning: by how much every tree counts.
+    trees, leaves
+        Trees, and the most leaves of each.
     share
         Of the columns among which a split is chosen.
     absolute
@@ -71,7 +70,7 @@ def histogram_boosting(
         Derived columns, see `columns_of`.
     """
     how = [*([f"{share:g} of columns"] if share < 1 else []), *(["absolute errors"] if absolute else [])]
-    name = named(", ".join([f"{trees} boosted trees, {leaves} leaves, rate {rate:g}", *how]), derived)
+    name = named(", ".join([f"{trees} boosted trees, {leaves} leaves, rate {_RATE:g}", *how]), derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -79,8 +78,8 @@ def histogram_boosting(
         estimator = HistGradientBoostingRegressor(
             max_iter=trees,
             max_leaf_nodes=leaves,
-            learning_rate=rate,
-            min_samples_leaf=leaf,
+            learning_rate=_RATE,
+            min_samples_leaf=_LEAST_IN_A_LEAF,
             max_features=share,
             loss="absolute_error" if absolute else "squared_error",
             early_stopping=False,
