@@ -139,7 +139,7 @@ def test_a_job_that_was_suspended_is_no_measurement(tested: ExecutorUnderTest, c
     cluster.run("scontrol", "resume", handle)
     observation = last(ours, request)
     assert observation.state is AttemptState.FINISHED
-    assert "suspension" in observation.reason
+    assert "was suspended" in observation.reason
 
 
 def test_a_waiting_job_cancelled_from_outside_is_lost_at_no_cost(
