@@ -30,8 +30,6 @@ from orchestrator.types import Point
 # Members of the belief that strategies ask for, each with a covariance of its own: as many as have so many
 # numbers per point, but not fewer than that.
 _NUMBERS, _FEWEST = 4096, 24
-# Probability of a formula from which strategies see its hypotheses only: no run is to tell it from curves.
-_CERTAIN = 0.9
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
 # A probable formula is the prediction instead of the median of all that is possible, between these quantiles.
@@ -202,10 +200,10 @@ class CurveModel:
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return explanations that stand for all as members, each a Gaussian process.
 
-        Where a formula is nearly certain, return what its own posterior says: thousands of hypotheses, which
+        Where a formula is the answer, return what its own posterior says: thousands of hypotheses, which
         differ where runs tell them apart.
         """
-        if self.share >= _CERTAIN and isinstance(self.form, Belief):
+        if self.share >= LIKELY and isinstance(self.form, Belief):
             return self.form.belief(points)
         x = coordinates(points, self.parameters)
         some = self.explained.fewer(max(_FEWEST, _NUMBERS // self.explained.dimensions))
