@@ -104,6 +104,25 @@ def has_belief(model: Model) -> TypeGuard[ModelWithBelief]:
     return isinstance(model, Belief)
 
 
+@runtime_checkable
+class HasAnswer(Protocol):
+    """The ability to say which formula is the answer, though there are other explanations."""
+
+    @property
+    def answer(self) -> object | None:
+        """The formula as a model of its own; None where other explanations are as probable."""
+        ...
+
+
+def of_answer(model: ModelWithBelief, points: Sequence[Point]) -> LogBelief:
+    """Return the belief that runs are chosen by: that of the formula alone, where it is the answer.
+
+    No runs are spent on telling it from other explanations.
+    """
+    answer = model.answer if isinstance(model, HasAnswer) else None
+    return (answer if isinstance(answer, Belief) else model).belief(points)
+
+
 def mixture_quantile(weights: Floats, mean: Floats, spread: Floats, q: float) -> Floats:
     """Return a quantile of mixtures of normal distributions, to a grid of `_HALVINGS` halvings.
 

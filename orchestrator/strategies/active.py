@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from orchestrator.models.base import Floats, Model, holds_at
-from orchestrator.models.belief import ModelWithBelief, has_belief
+from orchestrator.models.belief import ModelWithBelief, has_belief, of_answer
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
@@ -220,7 +220,7 @@ def _of_belief(model: ModelWithBelief, points: Sequence[Point]) -> tuple[Floats,
     Members with equal weights are refits or folds: what they say of distant points is chance, so they count
     for the local field.
     """
-    found = model.belief(points)
+    found = of_answer(model, points)
     deviation = np.clip(found.mean - found.centre, -_WRONG, _WRONG)
     root = np.sqrt(found.weights)
     within = (root[:, None, None] * found.factor).reshape(-1, len(points))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from orchestrator.models.belief import of_answer
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.formulas import NormalForms, modeler
@@ -149,6 +150,17 @@ def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
     assert np.abs(np.log(model.value(INSIDE) / truth)).max() < 0.03
     said = model.predict([FAR])
     assert said.low[0] < bent(128, 60) < said.high[0]
+
+
+@pytest.mark.parametrize(("share", "alone"), [(0.4, False), (0.6, True)])
+def test_runs_are_chosen_by_the_formula_where_it_is_the_answer(share: float, alone: bool) -> None:
+    """Its belief, from which intervals of sums are, keeps all explanations."""
+    found = fitted(measured(bent))
+    model = replace(found, explained=replace(found.explained, share=share))
+    assert isinstance(model.form, PmnfModel)
+    formula, every = model.form.belief([FAR]), model.belief([FAR])
+    assert every.variance[0] != formula.variance[0]
+    assert of_answer(model, [FAR]).variance[0] == (formula if alone else every).variance[0]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ from orchestrator.types import Point
 # Members of the belief that strategies ask for, each with a covariance of its own: as many as have so many
 # numbers per point, but not fewer than that.
 _NUMBERS, _FEWEST = 4096, 24
+# Probability of a formula from which its own posterior stands for all explanations.
+_CERTAIN = 0.9
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
 # A probable formula is the prediction instead of the median of all that is possible, between these quantiles.
@@ -89,7 +91,8 @@ class CurveModel:
         return self.explained.share
 
     @property
-    def _formula(self) -> Symbolic | None:
+    def answer(self) -> Symbolic | None:
+        """The formula, where it is the answer."""
         return self.form if self.share >= LIKELY else None
 
     @property
@@ -125,8 +128,8 @@ class CurveModel:
 
         After a change, where one is likely.
         """
-        if self._formula is not None:
-            return terms_of(self._formula)
+        if self.answer is not None:
+            return terms_of(self.answer)
         if self._sides is not None:
             regimes, law = self._sides
             return regimes.terms(law, self.parameters, above=True)
@@ -151,7 +154,7 @@ class CurveModel:
         if self._change is not None:
             regimes, law, probability = self._change
             what = regimes.note(law, self.parameters, probability)
-        elif self._formula is None:
+        elif self.answer is None:
             what = _CURVES + self._sum_of_parts()
         elif self.share < _ALONE:
             what = f"the formula has a probability of {self.share:.2f}: curves are possible, too"
@@ -200,10 +203,10 @@ class CurveModel:
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return explanations that stand for all as members, each a Gaussian process.
 
-        Where a formula is the answer, return what its own posterior says: thousands of hypotheses, which
+        Where a formula is nearly certain, return what its own posterior says: thousands of hypotheses, which
         differ where runs tell them apart.
         """
-        if self.share >= LIKELY and isinstance(self.form, Belief):
+        if self.share >= _CERTAIN and isinstance(self.form, Belief):
             return self.form.belief(points)
         x = coordinates(points, self.parameters)
         some = self.explained.fewer(max(_FEWEST, _NUMBERS // self.explained.dimensions))

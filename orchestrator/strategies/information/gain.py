@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, holds_at
-from orchestrator.models.belief import ModelWithBelief
+from orchestrator.models.belief import ModelWithBelief, of_answer
 from orchestrator.strategies.information.unseen_terms import UnseenTerms
 from orchestrator.types import Point
 
@@ -58,7 +58,7 @@ def known(model: ModelWithBelief, points: Sequence[Point], hidden: UnseenTerms) 
     dimensions as its factor has), and terms may exist of which nothing was seen yet: the covariance of the
     mixture. At points of other categories everything is zero.
     """
-    mixture = model.belief(points)
+    mixture = of_answer(model, points)
     root = np.sqrt(mixture.weights)
     between = root[:, None] * np.clip(mixture.mean - mixture.centre, -_WRONG, _WRONG)
     within = root[:, None, None] * mixture.factor

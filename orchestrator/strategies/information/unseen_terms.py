@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from orchestrator.models.base import Floats, coordinates
-from orchestrator.models.belief import ModelWithBelief
+from orchestrator.models.belief import ModelWithBelief, of_answer
 from orchestrator.types import Point
 
 # Probability that there is one more term. Chosen by hand; not derived.
@@ -81,7 +81,7 @@ class UnseenTerms:
         x, points = x[positive], [points[k] for k in np.flatnonzero(positive)]
         if not parameters or not points:
             return nothing
-        belief = model.belief(points)
+        belief = of_answer(model, points)
         log_time, usable = belief.centre, np.isfinite(belief.centre)
         if not usable.any():
             return nothing
