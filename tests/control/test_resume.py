@@ -97,7 +97,8 @@ def test_what_has_not_begun_when_the_campaign_stops_is_withdrawn_at_no_cost(tmp_
     assert len(withdrawn) == 3 == [item.status for item in state.runs.values()].count(RunStatus.SKIPPED)
     state = session.run(load("stop.wall_time=1 h", *rules[1:], text=SHELL), tmp_path, session.Hooks())
     assert state.stopped is not None and state.stopped.rule != "wall_time"
-    assert len([item for item in state.runs.values() if item.status is RunStatus.MEASURED]) == 4
+    measured = [item for item in state.runs.values() if item.status is RunStatus.MEASURED]
+    assert len(measured) >= 4  # a busy machine gets a reference run, too
 
 
 @pytest.mark.parametrize("failure", [None, FailureClass.APPLICATION, FailureClass.TIMEOUT])

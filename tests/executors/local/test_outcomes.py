@@ -58,6 +58,7 @@ def test_what_was_killed_with_its_owners_is_lost_and_charged_up_to_its_last_sign
     prepared: Prepared,
 ) -> None:
     request = killed(prepared, "echo begun\nexec sleep 600\n")
+    wait_until_dead(*processes.marked(request.directory))  # what still dies would be a sign of life
     last = time.time() - 5000
     executor = LocalExecutor(slots=1)
     for before, expected in ((30, 30 + worker.HEARTBEAT), (1000, executor.reserved_seconds(request.limit))):
