@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class At:
     basis: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Compared:
     """One call path and metric, in one category.
 
@@ -73,13 +74,14 @@ class Compared:
         if models is not None and not within and len(self.ratio.pairs.difference) < _CONTINUED:
             return At(point=point, ratio=models, basis="models")
         bent = 0.0 if models is None else self.ratio.bent
-        agreement = 1.0 if not within else self._agreement() if bent >= _SHOWN else 0.0
+        agreement = self._agreement if within else 1.0
         basis = "pairs and models" if bent * agreement >= _SHOWN else "pairs"
         return At(point=point, ratio=self.ratio.at(place, models, agreement), basis=basis)
 
+    @cached_property
     def _agreement(self) -> float:
-        """Return the probability that a bent ratio is that of the models where it was measured."""
-        if self.ratio is None or self.first is None or self.second is None:
+        """The probability that a bent ratio is that of the models where it was measured."""
+        if self.ratio is None or self.first is None or self.second is None or self.ratio.bent < _SHOWN:
             return 0.0
         names, category = self.ratio.pairs.parameters, dict(self.key[2])
         points = [

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations, product
+from functools import cache, cached_property
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
@@ -44,8 +44,8 @@ _MOST_TOGETHER = 4  # parameters of which all subsets are considered
 class Hypothesis:
     """The parameters that the ratio depends on, and whether by powers (1) or bent (2); none: a constant.
 
-    What is bent is a polynomial of the logarithms with all products of parameters, so that the slope in one
-    may depend on the others.
+    What is bent is a polynomial of the logarithms with products of parameters, so that the slope in one may
+    depend on the others.
     """
 
     parameters: tuple[int, ...] = ()
@@ -61,7 +61,7 @@ class Hypothesis:
         if self.degree == 2:
             # Legendre polynomials, whose argument is -1 to 1 where coordinates are -1/2 to 1/2.
             legendre = legvander(2 * chosen, _CURVED)
-            for degrees in self._curved:
+            for degrees in _bends(len(self.parameters)):
                 factors = legendre[:, range(len(degrees)), degrees]
                 column = _SMOOTH ** (sum(degrees) - 1) / 2 * factors.prod(axis=1)
                 columns.append(column[:, None])
@@ -82,11 +82,21 @@ class Hypothesis:
         result: Floats = (ends[1] - ends[0]) / (2 * _STEP)
         return result
 
-    @property
-    def _curved(self) -> tuple[tuple[int, ...], ...]:
-        """The degrees in every parameter, of every term that is not linear."""
-        every = product(range(_CURVED + 1), repeat=len(self.parameters))
-        return tuple(degrees for degrees in every if 2 <= sum(degrees) <= _CURVED)
+
+@cache
+def _bends(parameters: int) -> tuple[tuple[int, ...], ...]:
+    """Return the degrees in every parameter of the terms of a polynomial that are not linear.
+
+    Of many parameters there are no products: their number grows with the third power.
+    """
+    given = range(parameters)
+    every = (
+        places
+        for degree in range(2, _CURVED + 1)
+        for places in combinations_with_replacement(given, degree)
+        if parameters <= _MOST_TOGETHER or len(set(places)) == 1
+    )
+    return tuple(tuple(places.count(k) for k in given) for places in every)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,14 +198,14 @@ class Ratio:
         of_models
             Logarithm of the ratio of both models at every pair, shape (pairs,).
         """
-        bent = [prior + found.log_marginal for item, prior, found in self.members if item.degree == 2]
+        bent = [(prior, found.log_marginal) for item, prior, found in self.members if item.degree == 2]
         if not bent or not np.all(np.isfinite(of_models)):
             return 0.0
-        number = sum(item.degree == 2 for item, _, _ in self.members)
-        before = next(prior for item, prior, _ in self.members if item.degree == 2) + np.log(number)
+        of_polynomials = logsumexp(np.concatenate([prior + log for prior, log in bent]))
+        of_polynomials -= logsumexp([prior for prior, _ in bent])
         missed = replace(self.pairs, difference=self.pairs.difference - of_models)
         theirs = logsumexp(_without_change(missed).log_marginal)
-        return float(expit(min(0.0, theirs - (logsumexp(np.concatenate(bent)) - before))))
+        return float(expit(min(0.0, theirs - of_polynomials)))
 
     def growth(self, parameter: str, point: Mapping[str, float]) -> Mixture:
         """Return the exponent by which the ratio grows with a parameter there, given that something changed.
