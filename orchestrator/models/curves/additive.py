@@ -37,9 +37,9 @@ _POWERS = 1.0, 0.5
 _CONSTANTS = 1.0, 9.0
 # Part of a parameter that multiplies all of them.
 _MULTIPLIES = -1
-# Steps towards the most probable curves, at most; how often one is halved, at most; and the change of a
-# logarithm that ends them.
-_STEPS, _HALVINGS, _CLOSE = 20, 5, 1e-3
+# Steps towards the most probable curves, at most; how often one is halved, at most, until it leads to more
+# probable ones; and the change of a logarithm that ends them.
+_STEPS, _HALVINGS, _CLOSE = 20, 8, 1e-3
 # What parts add up to is at least this share of the smallest: it would be negative where several fall far.
 _LEAST = 0.1
 _LARGEST = 300.0  # largest logarithm of a part
@@ -102,6 +102,8 @@ class Additive:
         With slopes by coefficients instead of features of the measured points.
     values
         Logarithms of the measured values around their mean, if all were linear, shape (points,).
+    measured
+        The same as they are, shape (points,).
     centre
         That mean.
     """
@@ -111,13 +113,12 @@ class Additive:
     reference: Floats
     design: Design
     values: Floats
+    measured: Floats
     centre: float
 
     @classmethod
-    def of(
-        cls, design: Design, structure: Structure, log_value: Floats, sizes: Floats, noise: float
-    ) -> Self | None:
-        """Find the most probable curves, by Gauss and Newton; None where parts do not add up to anything.
+    def of(cls, design: Design, structure: Structure, log_value: Floats, sizes: Floats, noise: float) -> Self:
+        """Find the most probable curves, by Gauss and Newton.
 
         Parameters
         ----------
@@ -135,20 +136,26 @@ class Additive:
         reference[0] = 0.0
         phi = design.features(design.points) - reference
         variance = sizes[design.features.component] ** 2
+        scatter = noise**2 / design.precision
         centre = float(log_value.mean())
+        centred = log_value - centre
         coefficients = np.zeros(len(part))
         value, slopes, _ = _whole(phi, part, structure, coefficients)
+        best = float(((centred - value) ** 2 / scatter).sum())
         for _ in range(_STEPS):
-            linear = log_value - centre - value + slopes @ coefficients
-            step = _most_probable(slopes, linear, variance, noise**2 / design.precision) - coefficients
+            linear = centred - value + slopes @ coefficients
+            step = _most_probable(slopes, linear, variance, scatter) - coefficients
             for _ in range(_HALVINGS):
-                following, slopes, is_positive = _whole(phi, part, structure, coefficients + step)
-                if is_positive:
+                there, its_slopes, is_positive = _whole(phi, part, structure, coefficients + step)
+                misfit = ((centred - there) ** 2 / scatter).sum()
+                cost = float(misfit + ((coefficients + step) ** 2 / variance).sum())
+                if is_positive and cost < best:
                     break
                 step /= 2
             else:
-                return None
-            change, value, coefficients = np.abs(following - value).max(), following, coefficients + step
+                break
+            change = np.abs(there - value).max()
+            value, slopes, coefficients, best = there, its_slopes, coefficients + step, cost
             if change < _CLOSE:
                 break
         return cls(
@@ -156,9 +163,25 @@ class Additive:
             part=part,
             reference=reference,
             design=design.with_slopes(slopes),
-            values=log_value - centre - value + slopes @ coefficients,
+            values=centred - value + slopes @ coefficients,
+            measured=centred,
             centre=centre,
         )
+
+    def log_exact(self, draws: Draws) -> Floats:
+        """Return how much more probable draws are than if all were linear, natural logarithm, (draws,).
+
+        At the mean coefficients of each: far from those that all is linear around, a draw may follow the
+        values only if it is.
+        """
+        gains = self.design.gains(draws)
+        projected = self.design.weighted(self.values)[1]
+        phi = self.design.features(self.design.points)
+        linear = (gains @ projected) @ self.design.basis.T @ self.design.projection
+        left = self.design.weighted(self.values)[0] - linear
+        exact = self.design.weighted(self.measured + self.centre - self.mean(phi, gains)[0])[0]
+        result: Floats = ((left**2).sum(axis=1) - (exact**2).sum(axis=1)) / (2 * draws.noise**2)
+        return result
 
     def moments(self, phi: Floats, draws: Draws) -> tuple[Floats, Floats]:
         """Return mean logarithms (draws, n), and factors of their covariance (draws, features + rank, n)."""

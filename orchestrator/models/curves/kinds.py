@@ -64,7 +64,7 @@ def every(
         found = Additive.of(
             process.design, structure, log_value, draws.sizes[likely], float(draws.noise[likely])
         )
-        if found is not None and _added(found, few, scatter).log_mass > best - _HOPELESS:
+        if _added(found, few, scatter).log_mass > best - _HOPELESS:
             item = _added(found, draws, scatter)
             result.append(replace(item, log_mass=item.log_mass + np.log(_ADDITIVE / len(possible))))
     return _as_probable(result)
@@ -87,6 +87,7 @@ def _added(additive: Additive, draws: Draws, scatter: Scatter) -> Curves:
     plausible = log_plausible(draws.noise, additive.design, [scatter])[:, 0]
     odds, log_mass = normalised(of_values(additive.design, draws, additive.values) + plausible)
     kept, weights = standing_for_all(odds, _ADDITIVE_KEPT)
+    weights, log_exact = normalised(np.log(weights) + additive.log_exact(draws.rows(kept)))
     given = np.zeros(len(odds))
     given[kept] = weights
-    return Curves(additive=additive, given=given, log_mass=float(log_mass) - np.log(len(odds)))
+    return Curves(additive=additive, given=given, log_mass=float(log_mass + log_exact) - np.log(len(odds)))

@@ -64,9 +64,7 @@ def share_of_sums(found: Explanations) -> float:
 
 def fitted(structure: Structure, log_value: Floats, points: Floats = TWO) -> Additive:
     draws = alone(points.shape[1], learned())
-    found = Additive.of(design_of(points), structure, log_value, draws.sizes[0], 0.003)
-    assert found is not None
-    return found
+    return Additive.of(design_of(points), structure, log_value, draws.sizes[0], 0.003)
 
 
 def mean_at(found: Additive, x: Floats) -> Floats:
@@ -133,14 +131,8 @@ def test_slopes_are_those_of_the_mean(structure: Structure) -> None:
     rng = np.random.default_rng(3)
     for _ in range(3):
         change = 1e-4 * rng.normal(size=len(found.design.basis))
-        (there,), _ = Additive(
-            structure=found.structure,
-            part=found.part,
-            reference=found.reference,
-            design=found.design,
-            values=found.values + change @ found.design.projection / np.sqrt(found.design.precision),
-            centre=found.centre,
-        ).mean(phi, gains)
+        moved = found.values + change @ found.design.projection / np.sqrt(found.design.precision)
+        (there,), _ = replace(found, values=moved).mean(phi, gains)
         assert there - mean == pytest.approx(slopes @ (gains[0] @ change), abs=1e-6)
 
 
@@ -255,8 +247,7 @@ def test_where_a_sum_would_be_negative_there_is_none() -> None:
     assert share_of_sums(explained(lambda x: np.exp(-4 * np.log(x).sum(axis=1)), TWO)) < 0.01
     draws = alone(2, learned())
     found = Additive.of(design_of(TWO), SUM, log_value, draws.sizes[0], 1e-3)
-    if found is not None:
-        assert np.isfinite(mean_at(found, TWO)).all()
+    assert np.isfinite(mean_at(found, TWO)).all()
 
 
 def test_more_points_than_features_are_no_obstacle() -> None:
@@ -334,3 +325,33 @@ def test_many_points_are_looked_at_some_at_a_time(monkeypatch: pytest.MonkeyPatc
     for whole, part in zip(at_once, found.mixture(far), strict=True):
         assert part == pytest.approx(whole, rel=1e-9)
     assert [item.shape[-1] for item in found.mixture(far[:0])[1:]] == [0, 0]
+
+
+def with_slow_runs() -> tuple[Floats, Floats]:
+    """Return scattered points and logarithms of times: divided work, and four slow runs at the end."""
+    rng = np.random.default_rng(3)
+    processes, per_node = np.exp(rng.uniform(np.log(14), np.log(227), 100)), rng.integers(2, 36, 100)
+    points = np.column_stack([np.round(processes), per_node])
+    log_value = np.log(2000 * points[:, 0] ** -0.8 * (1 + 0.01 * per_node)) + rng.normal(0, 0.08, 100)
+    log_value[rng.choice(np.argsort(processes)[-12:], 4, replace=False)] += 1.3
+    return points, log_value
+
+
+def test_steps_lead_to_more_probable_curves() -> None:
+    """Whole steps from a straight line went back and forth between curves that follow nothing."""
+    points, log_value = with_slow_runs()
+    for structure in structures(2):
+        for sizes in alone(2, learned()).sizes[:20]:
+            found = Additive.of(design_of(points), structure, log_value, sizes, 0.2)
+            gains = found.design.gains(Draws(sizes[None], np.array([0.2])))
+            (mean,), _ = found.mean(found.design.features(points), gains)
+            assert np.sqrt(np.mean((mean - log_value) ** 2)) < np.std(log_value)
+
+
+def test_sums_that_do_not_follow_the_values_are_not_probable() -> None:
+    """They would if all were linear, as it is near the curves of one draw only."""
+    points, log_value = with_slow_runs()
+    scatter = [Scatter(sigma=0.27, freedom=2.0)]
+    (found,) = explain(design_of(points), log_value[None], scatter, None, learned())
+    assert share_of_sums(found) > 0
+    assert np.abs(np.median(found.mean(points) - log_value, axis=1)).max() < 0.1
