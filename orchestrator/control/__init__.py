@@ -7,7 +7,8 @@ The running campaign:
   results, for which `success` says whether a run did its work;
 - `runtime` is what the loop asks of a campaign; `assembly` builds it from the campaign file, with the
   executor of `execution`, `estimation` of runs, `shapes`, and `counting` of processes;
-- during a campaign: `disk`, `keeping` of snapshots, `notify`, `provenance` (`compilers`), and `compiling`.
+- during a campaign: `disk`, `keeping` of snapshots, `notify` and its `hook`, `provenance` (`compilers`), and
+  `compiling`.
 
 Before a campaign: `planning`, `preflight` and `slurm_preflight`, `idle` parameters, `preloading` of
 libraries, `priors` from earlier campaigns. Rehearsals: `rehearsal`, its `assumption`, and `expectation` of

@@ -1,24 +1,17 @@
 """Notifications: a user's command is called when a campaign stops, fails, waits or nearly used its budget.
 
-The command is a list of arguments, never a shell line. It receives the facts in its environment and as JSON
-on standard input. It runs beside the loop, with a time limit, and cannot harm the campaign.
+The command (see `orchestrator.control.hook`) runs beside the loop and cannot harm the campaign.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import queue
-import select
-import signal
 import socket
-import subprocess
-import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +19,7 @@ from typing import Any
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import Notify
+from orchestrator.control.hook import Hook, call
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import FAILURE_RULES, State
@@ -38,9 +32,7 @@ from orchestrator.units import format_cost, in_unit
 
 LOG_NAME = "notify.log"
 _MOST_WAITING = 100  # notifications; with a hook slower than its causes, the rest are dropped
-_KEPT_OUTPUT = 4096  # bytes of a hook's output
 _KEPT_FAILURES = 10
-_TICK = 0.05  # seconds between checks whether a hook has ended
 _SLACK = 5.0  # seconds beyond the hook's time limit to wait for it at the end
 
 
@@ -114,8 +106,8 @@ class Notifier:
                 self._notify("failures", cause, f"the campaign pauses: {cause} ({detail}). {how}")
             case events.AttemptFinished() | events.AttemptCharged() if options is not None:
                 if self._failed > before:
-                    self._row(options)
-                self._budget(state)
+                    self._failures_in_a_row(options)
+                self._little_budget(state)
 
     def _count(self, event: events.Event) -> None:
         if not isinstance(event, events.AttemptFinished):
@@ -128,7 +120,7 @@ class Notifier:
             failure = {"attempt": event.attempt.id, "class": str(event.failure), "reason": event.reason}
             self._streak.append(failure)
 
-    def _row(self, options: Notify) -> None:
+    def _failures_in_a_row(self, options: Notify) -> None:
         # At n, 2n, 4n ...: a night of failures does not cause a thousand messages.
         times, rest = divmod(self._failed, options.streak)
         if rest == 0 and times > 0 and times & (times - 1) == 0:
@@ -136,7 +128,7 @@ class Notifier:
             text = f"{self._failed} attempts failed in a row; the last: {last['attempt']}: {last['reason']}"
             self._notify("failures", last["class"], text)
 
-    def _budget(self, state: State) -> None:
+    def _little_budget(self, state: State) -> None:
         low = self._is_low(state)
         if low and not self._low:
             stop = self._campaign.stop
@@ -214,107 +206,3 @@ class Notifier:
                 file.write(text)
         except OSError:
             pass  # for example a full disk: the campaign itself reports that
-
-
-class Hook:
-    """The running process of the hook, if any, so that another thread can end it."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ended = False
-        self._lock = threading.Lock()  # a number may be given to another process between wait and kill
-
-    def begin(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start the process in a session of its own; raise ``OSError`` if that is impossible."""
-        with self._lock:
-            if self._ended:
-                raise OSError("the controller has ended")
-            self._process = subprocess.Popen(command, start_new_session=True, **options)
-            return self._process
-
-    def wait(self, process: subprocess.Popen[bytes], patience: float) -> int | None:
-        """Return its exit code; or kill it with its children after ``patience`` seconds, and return None."""
-        deadline = time.monotonic() + patience
-        while True:
-            with self._lock:
-                code = process.poll()
-                if code is not None:
-                    self._process = None
-                    return code
-            if time.monotonic() >= deadline:
-                break
-            time.sleep(_TICK)
-        self._kill()
-        return None
-
-    def end(self) -> None:
-        """Kill the process of the hook, and refuse any further one."""
-        self._ended = True
-        self._kill()
-
-    def _kill(self) -> None:
-        with self._lock:
-            if self._process is not None and self._process.poll() is None:
-                # The process was not waited for: the number is still its own.
-                os.killpg(self._process.pid, signal.SIGKILL)
-                with suppress(subprocess.TimeoutExpired):  # a process that waits for a disk dies later
-                    self._process.wait(_SLACK)
-            self._process = None
-
-
-def call(options: Notify, facts: dict[str, Any], hook: Hook | None = None) -> str:
-    """Call the hook with facts and wait for it; return how it ended and the beginning of its output.
-
-    Raises
-    ------
-    OSError
-        If it cannot be started.
-    """
-    variables = {
-        **os.environ,
-        "ORCHESTRATOR_EVENT": facts["event"],
-        "ORCHESTRATOR_CAMPAIGN": facts["campaign"],
-        "ORCHESTRATOR_DIRECTORY": facts["directory"],
-        "ORCHESTRATOR_TEXT": facts["text"].replace("\0", "?"),
-    }
-    with tempfile.TemporaryFile() as given:  # not a pipe: a hook need not read
-        given.write(json.dumps(facts, indent=1).encode() + b"\n")
-        given.seek(0)
-        hook = hook or Hook()
-        process = hook.begin(
-            options.command,
-            stdin=given,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=variables,
-            cwd=facts["directory"],
-        )
-    return _outcome(hook, process, options.timeout)
-
-
-def _outcome(hook: Hook, process: subprocess.Popen[bytes], patience: float) -> str:
-    deadline = time.monotonic() + patience
-    assert process.stdout is not None
-    with process.stdout:  # closed after the first bytes: endless output ends with SIGPIPE
-        printed = _beginning(process, process.stdout.fileno(), deadline).decode(errors="replace").strip()
-    code = hook.wait(process, max(0.0, deadline - time.monotonic()))
-    ended = f"no end within {patience:g} s, killed" if code is None else f"exit code {code}"
-    return f"{ended}: {printed}" if printed else ended
-
-
-def _beginning(process: subprocess.Popen[bytes], output: int, deadline: float) -> bytes:
-    """Read until there is enough, the process or its output ends, or time is up."""
-    kept = b""
-    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    poll = select.poll()
-    poll.register(output)
-    while len(kept) < _KEPT_OUTPUT and time.monotonic() < deadline:
-        over = os.waitid(os.P_PID, process.pid, ended) is not None
-        if poll.poll(1000 * _TICK):
-            more = os.read(output, _KEPT_OUTPUT - len(kept))
-            if not more:
-                break
-            kept += more
-        elif over:  # a process that the hook left in the background may hold the pipe for ever
-            break
-    return kept

@@ -2,6 +2,16 @@
 
 A family (`pmnf`, `swc`, ...) is imported only by the registry and this file. What other packages need
 of one family beside its modeler is offered here by name, and imported only when it is used.
+
+- Contract: `base`, with the `belief` of a model in its own predictions, `intervals`, and `symbolic` for
+  models that are sums of terms.
+- Before a fit: `data` as arrays, `noise` of repetitions and `shared_noise`, `effort` and `callpaths` of
+  counts, `processes`, `thinning` of many points.
+- Families from others: `selection` is ``auto``; `formulas` chooses between formulas and curves; `groupwise`
+  and `refits` are what several families share; `factored` laws; `zero`.
+- After a fit: call paths as `sums` of others (`summed`), `consistency` of models, what is `unseen` or
+  `unvaried`; `uncertainty`, `costs` and `scaling` from predictions; `comparison` of two sets of measurements.
+- `mpi_costs` in theory. `progress`, `compiling`, `threads` and `blas` are technical.
 """
 
 from __future__ import annotations
