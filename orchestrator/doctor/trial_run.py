@@ -88,16 +88,16 @@ def _allocated(chosen: Campaign, folder: Path, point: Point, probe: Probe) -> li
     answer = probe.ask(query) if job else None
     numbers = [int(line) for line in answer.output.split() if line.isdecimal()] if answer else []
     options = chosen.executor
-    whole_nodes = isinstance(options, SlurmOptions) and options.billing == "nodes"
-    return compared(numbers[0], assemble(chosen).cores(point), whole_nodes) if numbers else []
+    bills_nodes = isinstance(options, SlurmOptions) and options.billing == "nodes"
+    return compared(numbers[0], assemble(chosen).cores(point), bills_nodes) if numbers else []
 
 
-def compared(allocated: int, counted: int, whole_nodes: bool) -> list[Check]:
+def compared(allocated: int, counted: int, bills_nodes: bool) -> list[Check]:
     """Return what is wrong with the cores of a run that are counted, by those that Slurm allocated.
 
     Where the campaign says that whole nodes are charged, Slurm may allocate fewer.
     """
-    if allocated in (0, counted) or (whole_nodes and allocated < counted):
+    if allocated in (0, counted) or (bills_nodes and allocated < counted):
         return []
     detail = f"Slurm allocated {allocated} CPUs to a run, but {counted} cores are counted"
     remedy = "if the site charges for them: set executor.billing: nodes and cores_per_node, or exclusive"

@@ -180,13 +180,13 @@ def test_nothing_is_run_where_something_stands_in_the_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("allocated", "whole_nodes", "warned"),
+    ("allocated", "bills_nodes", "warned"),
     [(4, False, False), (1, False, True), (1, True, False), (8, True, True)],
 )
 def test_fewer_cores_than_are_counted_are_right_where_whole_nodes_are_charged(
-    allocated: int, whole_nodes: bool, warned: bool
+    allocated: int, bills_nodes: bool, warned: bool
 ) -> None:
-    assert bool(trial_run.compared(allocated, 4, whole_nodes)) == warned
+    assert bool(trial_run.compared(allocated, 4, bills_nodes)) == warned
 
 
 def test_without_a_campaign_there_is_nothing_to_try() -> None:

@@ -143,11 +143,11 @@ def test_a_queue_that_says_more_than_the_attempt_took_is_no_last_word_where_acco
     assert asked_again(fake, executor, request, "100_0 2 COMPLETED").elapsed == 2
 
 
-@pytest.mark.parametrize(("whole_nodes", "cores"), [(False, 1), (True, 4)])
-def test_a_site_that_charges_whole_nodes_charges_more_than_slurm_allocates(
-    fake: FakeSlurm, whole_nodes: bool, cores: int
+@pytest.mark.parametrize(("bills_nodes", "cores"), [(False, 1), (True, 4)])
+def test_a_site_that_charges_bills_nodes_charges_more_than_slurm_allocates(
+    fake: FakeSlurm, bills_nodes: bool, cores: int
 ) -> None:
-    executor, request = fake.executor(whole_nodes=whole_nodes), fake.request(cores=4)
+    executor, request = fake.executor(bills_nodes=bills_nodes), fake.request(cores=4)
     executor.submit([request])
     fake.execute(request)
     fake.accounted("100_0 9 COMPLETED")  # which says that one core was allocated

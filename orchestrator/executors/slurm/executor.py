@@ -99,7 +99,7 @@ def build(context: ExecutorContext) -> SlurmExecutor:
         )
     settings = SlurmSettings(
         job=job_options(context.options),
-        whole_nodes=context.options["billing"] == "nodes",
+        bills_nodes=context.options["billing"] == "nodes",
         poll_interval=context.options["poll_interval"],
     )
     return SlurmExecutor(context.directory, settings, np.random.default_rng(context.seed))

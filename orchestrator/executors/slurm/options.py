@@ -171,7 +171,7 @@ class SlurmSettings:
     ----------
     job
         Options of every job.
-    whole_nodes
+    bills_nodes
         Whether the site charges whole nodes, whatever Slurm allocates of them.
     poll_interval
         Between queries of Slurm.
@@ -190,7 +190,7 @@ class SlurmSettings:
     """
 
     job: JobOptions = field(default_factory=JobOptions)
-    whole_nodes: bool = False
+    bills_nodes: bool = False
     poll_interval: float = 10.0
     command_timeout: float = 30.0
     submission_grace: float = 60.0

@@ -451,12 +451,12 @@ def _failed_nodes(status: JobStatus | None) -> tuple[str, ...]:
 
 
 def _cores(evidence: Evidence, settings: SlurmSettings) -> float | None:
-    """Return the cores to charge, by what Slurm allocated; None where that is not known.
+    """Return the cores to charge, by what Slurm allocated; None where only those of the request are known.
 
     Where the site charges whole nodes, they are not fewer than those of whole nodes.
     """
     allocated = evidence.status.cpus if evidence.status is not None else 0
-    if allocated and settings.whole_nodes:
+    if allocated and settings.bills_nodes:
         return max(allocated, evidence.request.resources.cores)
     return allocated or None
 
