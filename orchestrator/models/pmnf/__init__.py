@@ -15,7 +15,8 @@ The way of a fit, from file to file:
    blocks by `sweep`. `overheads` and `parents` add hypotheses that these leave out. `kernels` are compiled
    loops.
 4. Weights: `fit` finds coefficients and the evidence of every candidate, with the noise of `weighting`,
-   what `division` hides, and `truncation` of coefficients that cannot be negative.
+   what `division` hides, and `truncation` of coefficients that cannot be negative. The prior of forms is
+   `candidates.log_prior`; the search ranks them by `candidates.PENALTY` per block.
 5. Categories: `categories` share forms (`category` is one of them), `borrowing` is for those with few points.
 6. Models: `build` makes the `model` with its `posterior` over `representatives` of all hypotheses.
 

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Floats, Integers, smape_of
 from orchestrator.models.data import Group
 from orchestrator.models.noise import GUESSED
+from orchestrator.models.pmnf.candidates import log_prior
 from orchestrator.models.pmnf.correction import ROUGH, Correction, Features
 from orchestrator.models.pmnf.fit import columns
 from orchestrator.models.pmnf.hypotheses import block_values, terms_used
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.representatives import representatives
-from orchestrator.models.pmnf.solution import Solution, Task, best_residuals, log_prior, poorly_fitted
+from orchestrator.models.pmnf.solution import Solution, Task, best_residuals, poorly_fitted
 from orchestrator.types import Point, format_value
 from orchestrator.units import count
 

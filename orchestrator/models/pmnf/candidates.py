@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.hypotheses import canonical, first_occurrences
+from orchestrator.models.pmnf.hypotheses import FALLS, blocks_chosen, canonical, first_occurrences
 
 # What a block costs in the ranking of hypotheses: the logarithm of the number of blocks in the set `PAPER`,
 # 59.
@@ -75,3 +75,21 @@ class Candidates:
         first = first_occurrences(row, code)
         first = first[np.argsort(row[first], kind="stable")]
         return Candidates(row[first], terms[first])
+
+
+def log_prior(candidates: Candidates, growth: tuple[Integers, ...]) -> Floats:
+    """Return the log prior of hypotheses; those of one way to combine parameters sum to about 1.
+
+    Every set of parameters and way to combine them is equally probable, and so is each choice of blocks
+    for it; a parameter that appears in a second term pays for its block once more, unless both share it.
+    A second term costs more on top, except that it is the rule for one to fall and one to grow: work that is
+    divided, and what dividing it costs.
+    """
+    again = np.zeros(len(candidates.terms), dtype=np.intp)
+    for k, kinds in enumerate(growth):
+        chosen = kinds[candidates.terms[:, :, k]]
+        for alike in (chosen == FALLS, chosen > 0):
+            again += np.maximum(np.count_nonzero(alike, axis=1) - 1, 0)
+    sizes = np.log([max(len(kinds) - 1, 1) for kinds in growth])
+    prior: Floats = -blocks_chosen(candidates.terms) @ sizes - REPEATED * again
+    return prior

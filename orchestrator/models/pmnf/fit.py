@@ -177,13 +177,13 @@ class _Data:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Fits of candidates with the same number of terms; ``log_prior`` is that of their coefficients."""
+    """Fits of candidates with the same number of terms; ``coefficient_prior`` is a logarithm."""
 
     c: Floats
     inverse: Floats
     log_det: Floats
     rss: Floats
-    log_prior: Floats
+    coefficient_prior: Floats
     valid: NDArray[np.bool_]
 
 
@@ -200,14 +200,14 @@ def _fit_same_size(
     found = coefficients(row, terms, *values, data.share, data.variance, data.freedom, free)
     scale, c, inverse, whole, noise, deviation, log_det = found
     dropped = (deviation[0] < 0) & (size > 1) & (not free)
-    log_prior = np.full(len(row), float(gammaln(size)))
+    coefficient_prior = np.full(len(row), float(gammaln(size)))
     if size > 1 and not free:
         c, inverse = truncated(c, inverse, whole, whole[0], deviation[0], noise, dropped)
         if any((kinds == FALLS).any() for kinds in growth):
             shares = division(terms, growth)
             c, inverse, cost = with_cost(shares, c, inverse, noise)
             c, inverse, serial = with_serial_part(shares, c, inverse, whole, deviation[0], noise)
-            log_prior += cost + serial
+            coefficient_prior += cost + serial
     # A constant of which nothing can be seen is none, and so is a term.
     unseen = np.clip(_SEEN * np.sqrt(data.variance[row]), _INVISIBLE, _VISIBLE)
     c[0] = np.where((np.abs(c[0]) < unseen) & (size > 1), 0.0, c[0])
@@ -215,19 +215,19 @@ def _fit_same_size(
     valid = np.all(np.isfinite(c), axis=0) & positive
     if free:
         valid &= c[0] < 0
-        log_prior -= NEGATIVE
+        coefficient_prior -= NEGATIVE
     valid &= np.all(c[1:] > _INVISIBLE, axis=0)
     if size > 1 and not free:
         # Share of the Gaussian posterior where no coefficient is negative.
-        log_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
-        log_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
+        coefficient_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
+        coefficient_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
     unit = np.exp(data.shift[row]) / scale
     return _Part(
         c=c * unit,
         inverse=inverse * unit * unit[:, None],
         log_det=log_det,
         rss=rss,
-        log_prior=log_prior,
+        coefficient_prior=coefficient_prior,
         valid=valid,
     )
 
@@ -241,31 +241,28 @@ def _evidence(
     of fit: log-uniform up to the largest misfit considered. Both integrals are closed forms. Beyond the usual
     misfit a larger one counts less, by its most probable size: codes are seldom off by half.
     """
-    # What is the same for all hypotheses of a call path is evaluated once for each; `of` gives it to them.
-    span, of = slice(row.min(), row.max() + 1), row - row.min()
-    expected, freedom, log_scale = (
-        weighting.variance[span],
-        weighting.freedom[span],
-        weighting.log_scale[span],
-    )
+    # What is the same for all hypotheses of a call path is evaluated once for each; `path` gives it to them.
+    span, path = slice(row.min(), row.max() + 1), row - row.min()
+    expected, freedom = weighting.variance[span], weighting.freedom[span]
+    log_scale = weighting.log_scale[span]
     left = max(points - len(part.c), 0)
     half, scale = left / 2, freedom * expected
     known = gammaln(freedom / 2 + half) - gammaln(freedom / 2) + freedom / 2 * np.log(scale / 2)
-    sum_of_squares = scale[of] + part.rss
-    noise = known[of] - (freedom / 2 + half)[of] * np.log(sum_of_squares / 2)
-    mean_noise = sum_of_squares / np.maximum(freedom + left - 2, 1)[of]
-    common = (log_scale - half * np.log(2 * np.pi))[of] - part.log_det / 2 + part.log_prior
+    sum_of_squares = scale[path] + part.rss
+    noise = known[path] - (freedom / 2 + half)[path] * np.log(sum_of_squares / 2)
+    mean_noise = sum_of_squares / np.maximum(freedom + left - 2, 1)[path]
+    common = (log_scale - half * np.log(2 * np.pi))[path] - part.log_det / 2 + part.coefficient_prior
     if left == 0:
         return np.where(part.valid, common + noise, -np.inf), mean_noise
     # Where nothing was repeated, the noise may be anything, also much smaller than guessed.
     least = np.where(freedom <= GUESS_WEIGHT, LEAST_NOISE**2, expected)
     width = np.log(np.maximum(_LARGEST_MISFIT**2 / least, 2.0))
-    misfit = _log_lower_gamma(half, part.rss / (2 * least)[of]) - half * np.log(part.rss / 2)
+    misfit = _log_lower_gamma(half, part.rss / (2 * least)[path]) - half * np.log(part.rss / 2)
     noise += np.log(1 - wrong)
-    misfit += np.log(wrong) - np.log(width)[of]
+    misfit += np.log(wrong) - np.log(width)[path]
     misfit -= np.maximum(np.log(part.rss / (left * _USUAL_MISFIT**2)) / 2, 0.0)
     share = 1 / (1 + np.exp(np.clip(noise - misfit, -700, 700)))
-    mean_misfit = np.maximum(part.rss / max(left - 2, 1), least[of])
+    mean_misfit = np.maximum(part.rss / max(left - 2, 1), least[path])
     score = common + np.logaddexp(noise, misfit)
     return np.where(part.valid, score, -np.inf), mean_noise * (1 - share) + mean_misfit * share
 

@@ -12,9 +12,8 @@ from scipy.special import fdtri
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import Located
-from orchestrator.models.pmnf.candidates import REPEATED, Candidates, Searched
+from orchestrator.models.pmnf.candidates import Candidates, Searched, log_prior
 from orchestrator.models.pmnf.fit import Fits, columns
-from orchestrator.models.pmnf.hypotheses import FALLS, blocks_chosen
 from orchestrator.models.pmnf.neighbours import Expected
 from orchestrator.models.pmnf.weighting import Weighting
 
@@ -131,24 +130,6 @@ class Solution:
             self.located.put(index, part.located),
             self.weighting.put(index, part.weighting),
         )
-
-
-def log_prior(candidates: Candidates, growth: tuple[Integers, ...]) -> Floats:
-    """Log prior of hypotheses.
-
-    Every set of parameters and way to combine them is equally probable, and so is each choice of blocks
-    for it; a parameter that appears in a second term pays for its block once more, unless both share it.
-    A second term costs more on top, except that it is the rule for one to fall and one to grow: work that is
-    divided, and what dividing it costs.
-    """
-    again = np.zeros(len(candidates.terms), dtype=np.intp)
-    for k, kinds in enumerate(growth):
-        chosen = kinds[candidates.terms[:, :, k]]
-        for alike in (chosen == FALLS, chosen > 0):
-            again += np.maximum(np.count_nonzero(alike, axis=1) - 1, 0)
-    sizes = np.log([max(len(kinds) - 1, 1) for kinds in growth])
-    prior: Floats = -blocks_chosen(candidates.terms) @ sizes - REPEATED * again
-    return prior
 
 
 def best_residuals(task: Task, solution: Solution) -> Floats:

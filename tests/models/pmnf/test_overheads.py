@@ -8,10 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from orchestrator.models.pmnf.candidates import REPEATED, Candidates
+from orchestrator.models.pmnf.candidates import REPEATED, Candidates, log_prior
 from orchestrator.models.pmnf.hypotheses import FALLS, FASTER, IN_PROPORTION, NO_BLOCK
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.pmnf.solution import log_prior
 from orchestrator.types import Point
 from tests.models.builders import fit
 
