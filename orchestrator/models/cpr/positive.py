@@ -24,16 +24,17 @@ _BOUNDARY = 0.995  # of the way to zero that a step may go
 
 def barriers() -> list[float]:
     """Return the weights of the barrier, falling (section 6.0.4)."""
-    found = [FIRST_BARRIER]
-    while found[-1] > LAST_BARRIER:
-        found.append(found[-1] / BARRIER_FACTOR)
-    return found
+    weights = [FIRST_BARRIER]
+    while weights[-1] > LAST_BARRIER:
+        weights.append(weights[-1] / BARRIER_FACTOR)
+    return weights
 
 
 @compiled
 def _objective(
     row: Floats, products: Floats, logs: Floats, share: Floats, total: float, ridge: float, barrier: float
 ) -> float:
+    """Return what `newton_row` lowers; ``total`` is the sum of shares."""
     value = 0.0
     for n in range(len(logs)):
         predicted = 0.0
@@ -44,6 +45,31 @@ def _objective(
     for r in range(len(row)):
         value += ridge * row[r] * row[r] - barrier * np.log(row[r])
     return value
+
+
+@compiled
+def _derivatives(
+    row: Floats, products: Floats, logs: Floats, share: Floats, total: float, ridge: float, barrier: float
+) -> tuple[Floats, Floats]:
+    """Return the gradient of `_objective`, and a Hessian that is positive definite."""
+    rank = len(row)
+    gradient = np.empty(rank)
+    hessian = np.zeros((rank, rank))
+    for r in range(rank):
+        gradient[r] = 2 * ridge * row[r] - barrier / row[r]
+        hessian[r, r] = 2 * ridge + barrier / (row[r] * row[r])
+    for n in range(len(logs)):
+        predicted = 0.0
+        for r in range(rank):
+            predicted += row[r] * products[n, r]
+        error = logs[n] - np.log(predicted)
+        first = 2 * share[n] / total * error / predicted
+        second = 2 * share[n] / total * max(1 + error, _LEAST_CURVATURE) / (predicted * predicted)
+        for r in range(rank):
+            gradient[r] -= first * products[n, r]
+            for s in range(rank):
+                hessian[r, s] += second * products[n, r] * products[n, s]
+    return gradient, hessian
 
 
 @compiled
@@ -69,25 +95,10 @@ def newton_row(
     total = np.sum(share)
     value = _objective(row, products, logs, share, total, ridge, barrier)
     for step in range(steps):
-        gradient = np.empty(rank)
-        hessian = np.zeros((rank, rank))
-        for r in range(rank):
-            gradient[r] = 2 * ridge * row[r] - barrier / row[r]
-            hessian[r, r] = 2 * ridge + barrier / (row[r] * row[r])
-        for n in range(len(logs)):
-            predicted = 0.0
-            for r in range(rank):
-                predicted += row[r] * products[n, r]
-            error = logs[n] - np.log(predicted)
-            first = 2 * share[n] / total * error / predicted
-            second = 2 * share[n] / total * max(1 + error, _LEAST_CURVATURE) / (predicted * predicted)
-            for r in range(rank):
-                gradient[r] -= first * products[n, r]
-                for s in range(rank):
-                    hessian[r, s] += second * products[n, r] * products[n, s]
+        gradient, hessian = _derivatives(row, products, logs, share, total, ridge, barrier)
         change = np.linalg.solve(hessian, -gradient)
-        length = 1.0
-        descent = 0.0
+        # The longest step that stays positive, halved until the objective falls (Armijo's rule).
+        length, descent = 1.0, 0.0
         for r in range(rank):
             descent += gradient[r] * change[r]
             if change[r] < 0:
@@ -96,15 +107,15 @@ def newton_row(
             return step
         for _ in range(30):
             tried = row + length * change
-            found = _objective(tried, products, logs, share, total, ridge, barrier)
-            if found <= value + 1e-4 * length * descent:
+            tried_value = _objective(tried, products, logs, share, total, ridge, barrier)
+            if tried_value <= value + 1e-4 * length * descent:
                 break
             length *= 0.5
         else:
             return step
         for r in range(rank):
             row[r] = tried[r]
-        value = found
+        value = tried_value
     return steps
 
 

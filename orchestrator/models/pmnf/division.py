@@ -105,7 +105,7 @@ def with_cost(shares: Division, c: Floats, inverse: Floats, noise: Floats) -> tu
 
 
 def with_serial_part(
-    shares: Division, c: Floats, inverse: Floats, whole: Floats, deviation: Floats, noise: Floats
+    shares: Division, c: Floats, inverse: Floats, constant_row: Floats, deviation: Floats, noise: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Let the constant be far smaller than what can be seen, where it is all that cannot be divided.
 
@@ -113,7 +113,7 @@ def with_serial_part(
     ----------
     shares, c, inverse, noise
         As for `with_cost`; of the constant the mean, given that it is not negative.
-    whole
+    constant_row
         Row of the constant in the inverse normal matrix with the constant, shape (t, l).
     deviation
         The unrestricted constant in units of its standard deviation, shape (l,).
@@ -122,7 +122,7 @@ def with_serial_part(
     -------
     As from `with_cost`.
     """
-    width, (z, _) = np.sqrt(np.maximum(whole[0] * noise, _TINY)), excess(deviation)
+    width, (z, _) = np.sqrt(np.maximum(constant_row[0] * noise, _TINY)), excess(deviation)
     # A cost that was moved may have taken more than there was.
     mean, variance = np.maximum(c[0], 0.0), inverse[0, 0] * noise
     seen, unseen = _visible(mean), _hidden(width, z)
@@ -132,7 +132,7 @@ def with_serial_part(
     expected = share * mean
     spread = share * variance + share * (1 - share) * mean**2
     change = (spread - variance) / np.maximum(noise, _TINY)
-    found = moved(c, inverse, whole / whole[0], expected - c[0], change)
+    found = moved(c, inverse, constant_row / constant_row[0], expected - c[0], change)
     return *found, np.where(shares.serial, both, 0.0)
 
 

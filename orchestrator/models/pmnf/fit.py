@@ -18,7 +18,7 @@ from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
 from orchestrator.models.pmnf.candidates import NEGATIVE, Candidates
 from orchestrator.models.pmnf.division import division, with_cost, with_serial_part
 from orchestrator.models.pmnf.hypotheses import FALLS, stacked, terms_used
-from orchestrator.models.pmnf.kernels import coefficients, residuals
+from orchestrator.models.pmnf.kernels import Data, coefficients, residuals
 from orchestrator.models.pmnf.truncation import truncated
 from orchestrator.models.pmnf.weighting import Weighting
 
@@ -121,7 +121,7 @@ def fit(
         rss=np.full(count, np.inf),
     )
     used = terms_used(candidates.terms)
-    data = _Data.of(tables, log_value, weighting)
+    data = _data(tables, log_value, weighting)
     for size in range(terms + 1):
         alike = np.flatnonzero(used == size)
         for begin in range(0, len(alike), _TOGETHER):
@@ -140,39 +140,24 @@ def fit(
     return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Data:
-    """What the compiled loops need of a group of call paths, see `kernels.coefficients`."""
-
-    begin: Integers
-    table: Floats
-    shift: Floats
-    target: Floats
-    weights: Floats
-    features: Floats
-    root: Floats
-    share: Floats
-    variance: Floats
-    freedom: Floats
-
-    @classmethod
-    def of(cls, tables: tuple[Floats, ...], log_value: Floats, weighting: Weighting) -> Self:
-        shift = log_value.mean(axis=1)
-        target = log_value - shift[:, None]
-        features, root = weighting.correction()
-        begin, table = stacked(tables)
-        return cls(
-            begin=begin,
-            table=table,
-            shift=shift,
-            target=target,
-            weights=np.ascontiguousarray(weighting.weights),
-            features=np.ascontiguousarray(features.T),
-            root=root,
-            share=np.exp(-target),
-            variance=weighting.variance,
-            freedom=weighting.freedom,
-        )
+def _data(tables: tuple[Floats, ...], log_value: Floats, weighting: Weighting) -> Data:
+    """Return what the compiled loops need of a group of call paths."""
+    shift = log_value.mean(axis=1)
+    target = log_value - shift[:, None]
+    features, root = weighting.correction()
+    begin, table = stacked(tables)
+    return Data(
+        begin=begin,
+        table=table,
+        shift=shift,
+        target=target,
+        share=np.exp(-target),
+        weights=np.ascontiguousarray(weighting.weights),
+        features=np.ascontiguousarray(features.T),
+        root=root,
+        variance=weighting.variance,
+        freedom=weighting.freedom,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +173,7 @@ class _Part:
 
 
 def _fit_same_size(
-    data: _Data, row: Integers, terms: NDArray[np.int16], growth: tuple[Integers, ...], free: bool
+    data: Data, row: Integers, terms: NDArray[np.int16], growth: tuple[Integers, ...], free: bool
 ) -> _Part:
     """Least squares relative to the measured value, then a Gauss-Newton step on the logarithm.
 
@@ -196,22 +181,22 @@ def _fit_same_size(
     uniform over shares, hence the same in any unit.
     """
     size = terms.shape[1] + 1
-    values = (data.begin, data.table, data.target, data.weights, data.features, data.root)
-    found = coefficients(row, terms, *values, data.share, data.variance, data.freedom, free)
-    scale, c, inverse, whole, noise, deviation, log_det = found
+    found = coefficients(row, terms, data, free)
+    c, inverse, noise = found.c, found.inverse, found.noise
+    deviation, constant_row = found.deviation, found.constant_row
     dropped = (deviation[0] < 0) & (size > 1) & (not free)
     coefficient_prior = np.full(len(row), float(gammaln(size)))
     if size > 1 and not free:
-        c, inverse = truncated(c, inverse, whole, whole[0], deviation[0], noise, dropped)
+        c, inverse = truncated(c, inverse, constant_row, constant_row[0], deviation[0], noise, dropped)
         if any((kinds == FALLS).any() for kinds in growth):
             shares = division(terms, growth)
             c, inverse, cost = with_cost(shares, c, inverse, noise)
-            c, inverse, serial = with_serial_part(shares, c, inverse, whole, deviation[0], noise)
+            c, inverse, serial = with_serial_part(shares, c, inverse, constant_row, deviation[0], noise)
             coefficient_prior += cost + serial
     # A constant of which nothing can be seen is none, and so is a term.
     unseen = np.clip(_SEEN * np.sqrt(data.variance[row]), _INVISIBLE, _VISIBLE)
     c[0] = np.where((np.abs(c[0]) < unseen) & (size > 1), 0.0, c[0])
-    rss, positive = residuals(row, terms, *values, c / scale)
+    rss, positive = residuals(row, terms, data, c / found.scale)
     valid = np.all(np.isfinite(c), axis=0) & positive
     if free:
         valid &= c[0] < 0
@@ -221,11 +206,11 @@ def _fit_same_size(
         # Share of the Gaussian posterior where no coefficient is negative.
         coefficient_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
         coefficient_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
-    unit = np.exp(data.shift[row]) / scale
+    unit = np.exp(data.shift[row]) / found.scale
     return _Part(
         c=c * unit,
         inverse=inverse * unit * unit[:, None],
-        log_det=log_det,
+        log_det=found.log_det,
         rss=rss,
         coefficient_prior=coefficient_prior,
         valid=valid,

@@ -8,7 +8,7 @@ follows runs over long rows. `solve` takes whole arrays instead: very many small
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -49,6 +49,69 @@ def compiled(function: Function) -> Function:
     except RuntimeError:  # neither beside the source nor in the user's cache can be written
         result = numba.njit(function, error_model="numpy", fastmath=_REASSOCIATED)
     return result
+
+
+class Data(NamedTuple):
+    """What the hypotheses of a group of call paths are fitted to.
+
+    Attributes
+    ----------
+    begin, table
+        Block values of all parameters one after another, shape (blocks, points), and where each begins.
+    shift, target
+        Mean logarithm of the values, shape (call paths,), and the logarithms less that, (call paths, points).
+    share
+        Reciprocals of the values, ``exp(-target)``.
+    weights
+        Shape (call paths, points).
+    features
+        Monomials of the smooth correction, shape (features, points), none where there is no correction.
+    root
+        Square root of the covariance of its coefficients, shape (call paths, features, features).
+    variance, freedom
+        Variance that is expected of a value of weight 1, and how sure that is, shape (call paths,).
+    """
+
+    begin: Integers
+    table: Floats
+    shift: Floats
+    target: Floats
+    share: Floats
+    weights: Floats
+    features: Floats
+    root: Floats
+    variance: Floats
+    freedom: Floats
+
+
+class Coefficients(NamedTuple):
+    """Hypotheses as `coefficients` fits them.
+
+    Attributes
+    ----------
+    scale
+        Means of the terms over the values, by which coefficients are multiplied here, shape (t, l).
+    c
+        Coefficients, shape (t, l).
+    inverse
+        Their inverse normal matrix after the step, shape (t, t, l).
+    constant_row
+        Row of the constant in that before the step, from which it is never left out, shape (t, l).
+    noise
+        Residual variance, shape (l,).
+    deviation
+        Coefficients before the step in units of their standard deviations, shape (t, l).
+    log_det
+        Log determinant of the normal matrix with the prior of uniform shares, shape (l,).
+    """
+
+    scale: Floats
+    c: Floats
+    inverse: Floats
+    constant_row: Floats
+    noise: Floats
+    deviation: Floats
+    log_det: Floats
 
 
 _TINY = 1e-300  # keeps logarithms and quotients of zero finite
@@ -204,8 +267,39 @@ def _log_determinant(gram: Floats, ridge: float, work: Floats, unit: Floats) -> 
     return total
 
 
+def coefficients(row: Integers, terms: NDArray[np.int16], data: Data, free: bool) -> Coefficients:
+    """Least squares relative to the measured value, then one Gauss-Newton step on the logarithm.
+
+    Parameters
+    ----------
+    row, terms
+        Call path of every hypothesis, and its block numbers (hypotheses, terms, parameters), all terms used.
+    data
+        What the hypotheses are fitted to.
+    free
+        Whether the constant may be negative; otherwise it is left out where it would be.
+    """
+    # The loop takes arrays: taken from a tuple there, they made it slower.
+    return Coefficients(
+        *coefficients_loop(
+            row,
+            terms,
+            data.begin,
+            data.table,
+            data.target,
+            data.weights,
+            data.features,
+            data.root,
+            data.share,
+            data.variance,
+            data.freedom,
+            free,
+        )
+    )
+
+
 @compiled
-def coefficients(
+def coefficients_loop(
     row: Integers,
     terms: NDArray[np.int16],
     begin: Integers,
@@ -215,55 +309,25 @@ def coefficients(
     features: Floats,
     root: Floats,
     share: Floats,
-    expected: Floats,
+    variance: Floats,
     freedom: Floats,
     free: bool,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
-    """Least squares relative to the measured value, then one Gauss-Newton step on the logarithm.
-
-    Parameters
-    ----------
-    row, terms
-        Call path of every hypothesis, and its block numbers (hypotheses, terms, parameters), all terms used.
-    begin, table
-        Block values of all parameters one after another, shape (blocks, points), and where each begins.
-    target
-        Logarithms of the values less their mean, shape (call paths, points).
-    weights
-        Shape (call paths, points).
-    features
-        Monomials of the smooth correction, shape (features, points), none where there is no correction.
-    root
-        Square root of the covariance of its coefficients, shape (call paths, features, features).
-    share
-        Reciprocals of the values, ``exp(-target)``.
-    expected, freedom
-        Variance that is expected of a value of weight 1, and how sure that is, shape (call paths,).
-    free
-        Whether the constant may be negative; otherwise it is left out where it would be.
-
-    Returns
-    -------
-    Means of the terms over the values, by which coefficients are multiplied here (t, l); coefficients
-    (t, l); their inverse normal matrix after the step (t, t, l), and the row of the constant in that before
-    the step, from which it is never left out (t, l); residual variance (l,); coefficients before the step in
-    units of their standard deviations (t, l); log determinant of the normal matrix with the prior of uniform
-    shares (l,).
-    """
+    """Return what `Coefficients` holds, see `coefficients` and `Data`."""
     count, size, points = len(row), terms.shape[1] + 1, target.shape[1]
     scale, c, deviation = np.empty((size, count)), np.zeros((size, count)), np.empty((size, count))
-    inverse, whole = np.zeros((size, size, count)), np.empty((size, count))
+    inverse, constant_row = np.zeros((size, size, count)), np.empty((size, count))
     noise, log_det = np.empty(count), np.zeros(count)
     z, columns = np.empty((size, points)), np.empty((size, points))
     gram, right, work = np.empty((size, size)), np.empty(size), np.empty((size, size))
     along = np.empty((size + 1, len(features)))
-    ones, vector, value = np.ones(points), np.empty(points), np.empty(points)
-    guess, change, unit = np.empty(size), np.empty(size), np.empty(size)
+    ones, residual, value = np.ones(points), np.empty(points), np.empty(points)
+    first_c, change, unit = np.empty(size), np.empty(size), np.empty(size)
     # One loop: its parts as functions of their own, with the same results, made it 2 to 25 % slower.
     for h in range(count):
         r = row[h]
         weight, covariance = weights[r], root[r]
-        # Terms in units of their means over the values; columns are those terms over the values.
+        # --- Terms in units of their means over the values; columns are those terms over the values.
         _evaluate(terms[h], begin, table, z)
         for t in range(size):
             total = 0.0
@@ -274,51 +338,64 @@ def coefficients(
             for n in range(points):
                 z[t, n] *= factor
                 columns[t, n] = z[t, n] * share[r, n]
-        # Least squares relative to the values, of which the columns are to sum to one.
+        # --- Least squares relative to the values, of which the columns are to sum to one.
         _normal(columns, ones, weight, features, covariance, gram, right, along)
         invert(gram, 0, work, unit)
         for t in range(size):
-            whole[t, h] = work[0, t]
-        _multiply(work, right, 0, guess)
-        _combine(guess, columns, value)
-        # What is left is noise, as far as there are points enough, else what is expected beforehand.
+            constant_row[t, h] = work[0, t]
+        _multiply(work, right, 0, first_c)
+        _combine(first_c, columns, value)
+        # --- What is left is noise, as far as there are points enough, else what is expected beforehand.
         for n in range(points):
-            vector[n] = 1 - value[n]
-        rss = _square(vector, weight, features, covariance, along[0])
+            residual[n] = 1 - value[n]
+        rss = _square(residual, weight, features, covariance, along[0])
         left = max(points - size, 0)
         known = freedom[r] if left == 0 or freedom[r] > GUESS_WEIGHT else 0.0
-        noise[h] = (expected[r] * known + rss) / max(known + left, 1.0)
+        noise[h] = (variance[r] * known + rss) / max(known + left, 1.0)
         for t in range(size):
-            deviation[t, h] = guess[t] / np.sqrt(max(work[t, t], _TINY) * noise[h])
+            deviation[t, h] = first_c[t] / np.sqrt(max(work[t, t], _TINY) * noise[h])
         # No direction of the coefficients is known worse than the prior says (uniform shares: variance 1/12).
         log_det[h] = _log_determinant(gram, 12 * noise[h], work, unit)
-        # A constant that would be negative is left out: from here on term 1 is the first.
-        first = 1 if guess[0] < 0 and size > 1 and not free else 0
+        # --- A constant that would be negative is left out: from here on term 1 is the first.
+        first = 1 if first_c[0] < 0 and size > 1 and not free else 0
         if first:
             invert(gram, 1, work, unit)
-            guess[0] = 0.0
-            _multiply(work, right, 1, guess)
-        # A Gauss-Newton step on the logarithm, from there.
-        _combine(guess, z, value)
+            first_c[0] = 0.0
+            _multiply(work, right, 1, first_c)
+        # --- A Gauss-Newton step on the logarithm, from there; columns are its derivatives.
+        _combine(first_c, z, value)
         for n in range(points):
             value[n] = max(value[n], _TINY)
-            vector[n] = target[r, n] - np.log(value[n])
+            residual[n] = target[r, n] - np.log(value[n])
             value[n] = 1 / value[n]
         for t in range(size):
             for n in range(points):
                 columns[t, n] = z[t, n] * value[n]
-        _normal(columns, vector, weight, features, covariance, gram, right, along)
+        _normal(columns, residual, weight, features, covariance, gram, right, along)
         invert(gram, first, work, unit)
         _multiply(work, right, first, change)
         for t in range(first, size):
             for u in range(first, size):
                 inverse[t, u, h] = work[t, u]
-            c[t, h] = guess[t] + change[t] if free else max(guess[t] + change[t], 0.1 * guess[t])
-    return scale, c, inverse, whole, noise, deviation, log_det
+            stepped = first_c[t] + change[t]
+            c[t, h] = stepped if free else max(stepped, 0.1 * first_c[t])
+    return scale, c, inverse, constant_row, noise, deviation, log_det
+
+
+def residuals(
+    row: Integers, terms: NDArray[np.int16], data: Data, c: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Weighted sum of squares of the residuals of the logarithm, and whether all values are positive.
+
+    Parameters as in `coefficients`; ``c`` are the coefficients of the terms as they are, shape (t, l).
+    """
+    return residuals_loop(
+        row, terms, data.begin, data.table, data.target, data.weights, data.features, data.root, c
+    )
 
 
 @compiled
-def residuals(
+def residuals_loop(
     row: Integers,
     terms: NDArray[np.int16],
     begin: Integers,
@@ -329,14 +406,11 @@ def residuals(
     root: Floats,
     c: Floats,
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Weighted sum of squares of the residuals of the logarithm, and whether all values are positive.
-
-    Parameters as in `coefficients`; ``c`` are the coefficients of the terms as they are, shape (t, l).
-    """
+    """Return what `residuals` does."""
     count, size, points = len(row), terms.shape[1] + 1, target.shape[1]
     rss, positive = np.empty(count), np.empty(count, dtype=np.bool_)
     z, along = np.empty((size, points)), np.empty(len(features))
-    vector, value = np.empty(points), np.empty(points)
+    residual, value = np.empty(points), np.empty(points)
     for h in range(count):
         r = row[h]
         _evaluate(terms[h], begin, table, z)
@@ -344,8 +418,8 @@ def residuals(
         least = np.inf
         for n in range(points):
             least = min(least, value[n])
-            vector[n] = target[r, n] - np.log(max(value[n], _TINY))
-        rss[h] = _square(vector, weights[r], features, root[r], along)
+            residual[n] = target[r, n] - np.log(max(value[n], _TINY))
+        rss[h] = _square(residual, weights[r], features, root[r], along)
         positive[h] = least > 0
     return rss, positive
 

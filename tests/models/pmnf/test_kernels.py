@@ -132,7 +132,7 @@ def test_nothing_is_compiled_twice() -> None:
         values = {p: (p.number("a") * (1 + 0.1 * (k % 3)), 3.0) for k, p in enumerate(points)}
         items = (Measurement("main", "time", values), Measurement("f", "time", dict.fromkeys(points, (2.0,))))
         assert len(modeler.modeler()(Measurements(tuple("abc"[:parameters]), items))) == 2
-    loops = [kernels.coefficients, kernels.residuals, exhaustive.nearly_best, swept_residuals]
+    loops = [kernels.coefficients_loop, kernels.residuals_loop, exhaustive.nearly_best, swept_residuals]
     loops += [hypotheses.canonical]
     assert [len(loop.signatures) for loop in loops] == [1] * len(loops)  # type: ignore[attr-defined]
 
