@@ -73,12 +73,12 @@ def with_shared_forms(solved: Sequence[Solved]) -> list[Solved]:
 
 def _bundles(groups: Sequence[Group]) -> Iterator[tuple[tuple[int, ...], list[NDArray[np.intp]]]]:
     """Yield groups of several categories, and the rows of the call paths that are in all of them."""
-    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    places_of: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for number, group in enumerate(groups):
         for row, label in enumerate(group.labels):
-            found.setdefault(label, []).append((number, row))
+            places_of.setdefault(label, []).append((number, row))
     alike: dict[tuple[int, ...], list[list[int]]] = {}
-    for places in found.values():
+    for places in places_of.values():
         if len(places) > 1:
             numbers = tuple(number for number, _ in places)
             alike.setdefault(numbers, []).append([row for _, row in places])
@@ -98,44 +98,45 @@ def _weighed(parts: Sequence[OneCategory], space: Space) -> list[Case]:
     if len(able) == len(parts) or not able:
         able = list(parts)
     candidates = _candidates(able, space)
-    nothing = np.zeros(len(candidates.row))
-    fits = [
-        fit(
-            candidates,
-            part.task.tables,
-            part.solution.located.log_value,
-            part.solution.weighting,
-            nothing,
-            part.task.growth,
-            misfit=_MISFIT,
-        )
-        for part in able
-    ]
+    fits = [_fitted(part, candidates) for part in able]
     likelihood = np.stack([item.score for item in fits], axis=1)
     prior = able[0].task.log_prior(candidates) - math.log(structures(len(space.parameters)))
     odds = _Odds.of(candidates.row, likelihood, prior, np.stack([part.evidence for part in able], axis=1))
-    different = (_OTHER * np.exp(odds.own).mean(axis=1))[candidates.row]
-    others = Others(
-        fits=fits,
-        probability=np.exp(odds.of_forms(candidates.row, likelihood + prior[:, None]))
-        * (1 - different)[:, None],
-        prior=different * np.exp(prior),
-    )
     points = np.concatenate([part.group.points for part in parts])
     cases = []
     for part in parts:
         if part in able:
             k = able.index(part)
-            together = Together(len(parts), points, 1 - np.exp(odds.own[:, k]))
             shared = candidates, replace(fits[k], score=odds.shared[:, k])
-            cases.append(_case(part, space, _with_own(part, shared, odds.own[:, k]), together))
+            weighed, sharing = _with_own(part, shared, odds.own[:, k]), 1 - np.exp(odds.own[:, k])
         else:
-            known = borrowed(
-                candidates, part.task.tables, part.solution.located.log_value, part.solution.weighting, others
-            )
-            together = Together(len(parts), points, np.ones(len(part.rows)))
-            cases.append(_case(part, space, joined([(candidates.take(known[0]), known[1])]), together))
+            others = _others(fits, odds, candidates.row, likelihood, prior)
+            weighed, sharing = _borrowed(part, candidates, others), np.ones(len(part.rows))
+        cases.append(_case(part, space, weighed, Together(len(parts), points, sharing)))
     return cases
+
+
+def _fitted(part: OneCategory, candidates: Candidates) -> Fits:
+    """Fit possible shared forms to a category; scores are without their prior."""
+    solution, nothing = part.solution, np.zeros(len(candidates.row))
+    values = part.task.tables, solution.located.log_value, solution.weighting
+    return fit(candidates, *values, nothing, part.task.growth, misfit=_MISFIT)
+
+
+def _others(fits: list[Fits], odds: _Odds, row: Integers, likelihood: Floats, prior: Floats) -> Others:
+    """Return what the categories with enough points say of one with few."""
+    different = (_OTHER * np.exp(odds.own).mean(axis=1))[row]
+    probability = np.exp(odds.of_forms(row, likelihood + prior[:, None]))
+    return Others(
+        fits=fits, probability=probability * (1 - different)[:, None], prior=different * np.exp(prior)
+    )
+
+
+def _borrowed(part: OneCategory, candidates: Candidates, others: Others) -> tuple[Candidates, Fits]:
+    """Return the hypotheses of a category with few points, weighed by what others say."""
+    values = part.task.tables, part.solution.located.log_value, part.solution.weighting
+    index, fits = borrowed(candidates, *values, others)
+    return joined([(candidates.take(index), fits)])
 
 
 def _candidates(parts: Sequence[OneCategory], space: Space) -> Candidates:
@@ -148,17 +149,17 @@ def _candidates(parts: Sequence[OneCategory], space: Space) -> Candidates:
     width = max(part.solution.candidates.terms.shape[1] for part in parts)
     rows, terms, gains = [], [], []
     for part in parts:
-        found, score = part.solution.candidates, part.solution.fits.score
-        usable = np.isfinite(score) & (terms_used(found.terms) + 1 < points)
+        own, score = part.solution.candidates, part.solution.fits.score
+        usable = np.isfinite(score) & (terms_used(own.terms) + 1 < points)
         for k, good in enumerate(space.everywhere):
-            usable &= good[found.terms[:, :, k]].all(axis=1)
+            usable &= good[own.terms[:, :, k]].all(axis=1)
         some = np.flatnonzero(usable)
-        gain = score[some] - part.task.log_prior(found.take(some))
+        gain = score[some] - part.task.log_prior(own.take(some))
         floor = np.zeros(len(part.rows))
-        np.minimum.at(floor, found.row[some], gain)
-        rows.append(found.row[some])
-        terms.append(np.pad(found.terms[some], ((0, 0), (0, width - found.terms.shape[1]), (0, 0))))
-        gains.append(gain - floor[found.row[some]])
+        np.minimum.at(floor, own.row[some], gain)
+        rows.append(own.row[some])
+        terms.append(np.pad(own.terms[some], ((0, 0), (0, width - own.terms.shape[1]), (0, 0))))
+        gains.append(gain - floor[own.row[some]])
     row, all_terms, gain = np.concatenate(rows), np.concatenate(terms), np.concatenate(gains)
     ordered, code = canonical(all_terms)
     _, first, inverse = np.unique(_numbers(row, code), return_index=True, return_inverse=True)
@@ -253,7 +254,7 @@ def _with_own(part: OneCategory, shared: tuple[Candidates, Fits], own: Floats) -
     return _merged(joined(pairs))
 
 
-def _case(part: OneCategory, space: Space, found: tuple[Candidates, Fits], together: Together) -> Case:
+def _case(part: OneCategory, space: Space, weighed: tuple[Candidates, Fits], together: Together) -> Case:
     """Return the solved call paths of a category."""
     return Case(
         group=part.group,
@@ -261,15 +262,15 @@ def _case(part: OneCategory, space: Space, found: tuple[Candidates, Fits], toget
         task=part.task,
         features=part.features,
         blocks=space.blocks,
-        solution=Solution(*found, part.solution.located, part.solution.weighting),
+        solution=Solution(*weighed, part.solution.located, part.solution.weighting),
         members=part.members,
         together=together,
     )
 
 
-def _merged(found: tuple[Candidates, Fits]) -> tuple[Candidates, Fits]:
+def _merged(weighed: tuple[Candidates, Fits]) -> tuple[Candidates, Fits]:
     """Add up the probabilities of hypotheses that are there twice, as shared form and as own form."""
-    candidates, fits = found
+    candidates, fits = weighed
     _, code = canonical(candidates.terms)
     negative = np.signbit(fits.coefficients[:, :1]).astype(np.intp)
     numbers = _numbers(candidates.row, np.hstack([code, negative]))
