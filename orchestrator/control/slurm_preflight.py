@@ -72,8 +72,10 @@ def size_fault(campaign: Campaign, runs: Iterable[tuple[Point, Resources]], clus
     return _size_fault(_by_options(options, points), points, cluster)
 
 
-def uncounted_threads(options: SlurmOptions, possible: Sequence[Partition]) -> str | None:
-    """Return what to know where Slurm charges hardware threads that the campaign does not count; else None.
+def uncounted_threads(options: SlurmOptions, possible: Sequence[Partition]) -> tuple[int, str] | None:
+    """Return the hardware threads of a core that Slurm charges and the campaign does not count, and a text.
+
+    None where the campaign counts all.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ def uncounted_threads(options: SlurmOptions, possible: Sequence[Partition]) -> s
     widest = max(possible, key=lambda item: item.threads, default=None)
     if widest is None or widest.threads <= options.threads_per_core:
         return None
-    return (
+    return widest.threads, (
         f"Slurm counts {widest.threads} hardware threads for each core of {widest.name} and charges whole "
         "cores: more than what is reserved"
     )
@@ -99,9 +101,9 @@ def notes(campaign: Campaign, cluster: Cluster) -> list[str]:
     jobs = job_options(options.model_dump())
     names = ",".join(jobs.partitions()) or chosen(jobs, "partition")
     possible = meant(cluster.partitions, names)
-    if (text := uncounted_threads(options, possible)) is None:
+    if (uncounted := uncounted_threads(options, possible)) is None:
         return []
-    threads = max(item.threads for item in possible)
+    threads, text = uncounted
     return [f"{text} before the first run is charged; set executor.threads_per_core: {threads}"]
 
 

@@ -154,8 +154,9 @@ def _together(found: Sequence[Partition]) -> Partition:
 
 def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]:
     """Where Slurm counts hardware threads, it charges all of a core."""
-    if (detail := slurm_preflight.uncounted_threads(options, [item])) is not None:
-        yield warning("threads_per_core", detail, f"set executor.threads_per_core: {item.threads}")
+    if (uncounted := slurm_preflight.uncounted_threads(options, [item])) is not None:
+        threads, detail = uncounted
+        yield warning("threads_per_core", detail, f"set executor.threads_per_core: {threads}")
 
 
 def _cores(options: SlurmOptions, item: Partition) -> Check:

@@ -342,43 +342,52 @@ def _classify_shared(
     evidence: Evidence, shared: SharedJob, settings: SlurmSettings, unconfirmed: bool
 ) -> Observation:
     """Classify an attempt by its own share of the job; one that never began did not fail."""
-    status = evidence.status
-    if status is not None and status.elapsed is not None:
-        # The queue, while accounting does not answer, forgets what a job did before it was requeued.
-        recorded = shared.recorded_seconds
-        more = not status.accounted and recorded is not None and recorded > status.elapsed + 1
-        seconds = recorded if more else status.elapsed
-        share = None if seconds is None or (more and evidence.accounting) else shared.share(seconds)
-        evidence = replace(evidence, status=replace(status, elapsed=share))
+    evidence = _with_own_share(evidence, shared)
     record = evidence.record
     if record is not None and record.finished is not None:
         return _finished_in_shared(evidence, record, record.finished, shared, settings)
-    found = _classify_alone(evidence, settings, unconfirmed)
-    if shared.own.begun:
-        return found
-    match found.state:
+    alone = _classify_alone(evidence, settings, unconfirmed)
+    return alone if shared.own.begun else _not_begun(evidence, alone, shared, settings)
+
+
+def _with_own_share(evidence: Evidence, shared: SharedJob) -> Evidence:
+    """Replace the seconds of the job by those of the attempt, None while these are not known."""
+    status = evidence.status
+    if status is None or status.elapsed is None:
+        return evidence
+    # The queue, while accounting does not answer, forgets what a job did before it was requeued.
+    recorded = shared.recorded_seconds
+    more = not status.accounted and recorded is not None and recorded > status.elapsed + 1
+    seconds = recorded if more else status.elapsed
+    share = None if seconds is None or (more and evidence.accounting) else shared.share(seconds)
+    return replace(evidence, status=replace(status, elapsed=share))
+
+
+def _not_begun(
+    evidence: Evidence, alone: Observation, shared: SharedJob, settings: SlurmSettings
+) -> Observation:
+    """Correct what would be reported of an attempt with a job of its own: its turn has not come."""
+    match alone.state:
         case AttemptState.RUNNING:
-            reason = found.reason or "its job executes others before it"
-            return replace(found, state=AttemptState.QUEUED, reason=reason)
+            reason = alone.reason or "its job executes others before it"
+            return replace(alone, state=AttemptState.QUEUED, reason=reason)
         case AttemptState.ABSENT:
-            return replace(found, elapsed=0.0, revoked=True)
-        case AttemptState.LOST if evidence.deleted:
-            return found
-        case AttemptState.LOST if shared.begun or shared.position > 0:
+            return replace(alone, elapsed=0.0, revoked=True)
+        case AttemptState.LOST if not evidence.deleted and (shared.begun or shared.position > 0):
             # While the cost of the job is not known, none of what is reserved for it may be released.
             waited = not evidence.accounting or evidence.gone_for >= settings.accounting_grace
-            if found.elapsed is not None or (waited and shared.recorded_seconds is not None):
+            if alone.elapsed is not None or (waited and shared.recorded_seconds is not None):
                 return Observation(
-                    found.attempt,
+                    alone.attempt,
                     AttemptState.ABSENT,
-                    found.handle,
+                    alone.handle,
                     elapsed=0.0,
-                    reason=found.reason,
+                    reason=alone.reason,
                     revoked=True,
                 )
             if evidence.gone_for < settings.accounting_grace:
-                return _unknown(evidence, f"{found.reason}; what its job cost is not known yet")
-    return found
+                return _unknown(evidence, f"{alone.reason}; what its job cost is not known yet")
+    return alone
 
 
 def _finished_in_shared(

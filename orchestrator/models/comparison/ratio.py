@@ -204,7 +204,7 @@ class Ratio:
         of_polynomials = logsumexp(np.concatenate([prior + log for prior, log in bent]))
         of_polynomials -= logsumexp([prior for prior, _ in bent])
         missed = replace(self.pairs, difference=self.pairs.difference - of_models)
-        theirs = logsumexp(_without_change(missed).log_marginal)
+        theirs = logsumexp(_without_change(missed, scatters(missed)).log_marginal)
         return float(expit(min(0.0, theirs - of_polynomials)))
 
     def growth(self, parameter: str, point: Mapping[str, float]) -> Mixture:
@@ -273,14 +273,14 @@ def ratio(pairs: Pairs) -> Ratio:
     for hypothesis, share in _hypotheses(pairs.points):
         design = hypothesis.design(scaled)
         members.append((hypothesis, float(np.log(share)), evidence(pairs, scatter, design, _SCALES)))
-    unchanged = _without_change(pairs)
+    unchanged = _without_change(pairs, scatter)
     with_change = logsumexp(np.concatenate([prior + found.log_marginal for _, prior, found in members]))
     return Ratio(pairs, axes, tuple(members), float(with_change - logsumexp(unchanged.log_marginal)))
 
 
-def _without_change(pairs: Pairs) -> Evidence:
+def _without_change(pairs: Pairs, scatter: tuple[Floats, Floats]) -> Evidence:
     """Return the evidence that all differences are chance."""
-    return evidence(pairs, scatters(pairs), np.empty((len(pairs.difference), 0)), (1.0,))
+    return evidence(pairs, scatter, np.empty((len(pairs.difference), 0)), (1.0,))
 
 
 def _hypotheses(points: Floats) -> Iterator[tuple[Hypothesis, float]]:
