@@ -17,6 +17,7 @@ from orchestrator.journal.file import FILE_NAME, Journal
 from orchestrator.report.status_text import render
 from orchestrator.types import Attempt, Point, Run
 from tests.cli.running import SIMULATED, run, write_campaign
+from tests.journal.attempts import attempt_finished, attempt_intended
 
 KEYS = {"campaign", "state", "stop_reason", "runs", "cost", "points", "models"}
 
@@ -161,12 +162,8 @@ def _journal(widths: Sequence[float | None]) -> None:
             journal.append(
                 [
                     events.RoundProposed(number, (attempt.run,), ("because",)),
-                    events.AttemptIntended(
-                        attempt=attempt, name=str(number), cores=1, limit=1800.0, reserved=1800.0
-                    ),
-                    events.AttemptFinished(
-                        attempt=attempt, elapsed=1800.0, cost=1800.0, samples={"time": {"main": 1800.0}}
-                    ),
+                    attempt_intended(attempt, 1800.0, name=str(number)),
+                    attempt_finished(attempt, 1800.0, samples={"time": {"main": 1800.0}}),
                     events.RoundCompleted(round=number, smape=1.0, width=width, improved=True),
                 ],
                 3600.0 * number,

@@ -20,6 +20,7 @@ from orchestrator.policy import effort_runs
 from orchestrator.report import status_text
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 
 PARAMETERS = "{p: [1, 2, 4], n: [10, 20, 30]}"
 CAMPAIGN = f"""
@@ -64,16 +65,8 @@ def propose(state: State, choices: list[Choice], effort: int) -> State:
 def settled(state: State, run: Run, failure: FailureClass | None = None, **samples: float) -> State:
     attempt = Attempt(run)
     found = {metric: {"main": value} for metric, value in samples.items()}
-    state = apply(
-        state, events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=10.0, reserved=10.0), 1.0
-    )
-    return apply(
-        state,
-        events.AttemptFinished(
-            attempt=attempt, elapsed=1.0, cost=1.0, samples=found, failure=failure, reason="no"
-        ),
-        2.0,
-    )
+    state = apply(state, attempt_intended(attempt), 1.0)
+    return apply(state, attempt_finished(attempt, samples=found, failure=failure, reason="no"), 2.0)
 
 
 def given_up(state: State, run: Run) -> State:

@@ -27,6 +27,7 @@ from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.journal.attempts import attempt_finished
 from tests.processes import wait_until_dead
 from tests.requirements import need
 
@@ -78,9 +79,7 @@ def watched(chosen: Campaign, directory: Path, what: Sequence[events.Event], ear
 
 def finished(failed: bool, cost: float = 1.0) -> events.AttemptFinished:
     failure = FailureClass.TIMEOUT if failed else None
-    return events.AttemptFinished(
-        attempt=Attempt(Run(Point.of(p=1))), elapsed=1.0, cost=cost, failure=failure, reason="slow" * failed
-    )
+    return attempt_finished(Attempt(Run(Point.of(p=1))), cost=cost, failure=failure, reason="slow" * failed)
 
 
 # --- when -----------------------------------------------------------------------------------------------

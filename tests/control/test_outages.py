@@ -24,6 +24,7 @@ from orchestrator.policy.decide import next_actions
 from orchestrator.policy.rules import Policy
 from orchestrator.report import log, status, status_text
 from orchestrator.types import Attempt, AttemptState, FailureClass, Measurements, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.policy.known import estimates
 from tests.slurm.fake_slurm import START, FakeSlurm, install
 
@@ -50,7 +51,7 @@ def happened(*new: events.Event, now: float = START) -> State:
 
 def intended(run: Run, submitted: bool = True) -> list[events.Event]:
     attempt = Attempt(run)
-    intent = events.AttemptIntended(attempt=attempt, name=run.id, cores=1, limit=10.0, reserved=10.0)
+    intent = attempt_intended(attempt, name=run.id)
     return [intent, *([events.AttemptSubmitted(attempt, "7_0")] if submitted else [])]
 
 
@@ -86,7 +87,7 @@ def test_nothing_is_submitted_while_the_controller_is_away_but_while_accounting_
 
 
 def test_charges_are_waited_for_while_accounting_is_away() -> None:
-    end = events.AttemptFinished(attempt=Attempt(RUNS[0]), elapsed=9.0, cost=9.0, estimated=True)
+    end = attempt_finished(Attempt(RUNS[0]), 9.0, estimated=True)
     skipped = [events.RunSkipped(run, "") for run in RUNS[1:]]
     completed = events.RoundCompleted(round=1, smape=None, width=None, improved=False)
     rule = events.StopRuleReached("budget", "")
@@ -324,9 +325,7 @@ def test_what_slurm_charges_for_its_own_silence_is_no_duration_of_a_run(pack: st
     """Whether it was settled before or after the end of the outage was noticed."""
 
     def end(run: Run, started: float, charged: float) -> events.AttemptFinished:
-        return events.AttemptFinished(
-            attempt=Attempt(run), elapsed=charged, cost=charged, started=started, finished=started + 10
-        )
+        return attempt_finished(Attempt(run), charged, started=started, finished=started + 10)
 
     began = events.OutageBegan(what="slurmctld", since=START + 30)
     flights = [event for run in RUNS for event in intended(run)]

@@ -19,6 +19,7 @@ from orchestrator.executors.slurm.arrays import JobArrays
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 
 RUNS = [Attempt(Run(Point.of(p=p))) for p in range(1, 5)]
 KEPT = {"attempt.json", "request.json", "run.sh", "claim", "in.txt"}
@@ -63,11 +64,11 @@ def entries(*what: events.Event) -> list[Entry]:
 
 
 def intended(one: Attempt) -> events.AttemptIntended:
-    return events.AttemptIntended(attempt=one, name=f"name-{one.id}", cores=1, limit=60.0, reserved=60.0)
+    return attempt_intended(one, 60.0, name=f"name-{one.id}")
 
 
 def finished(one: Attempt) -> events.AttemptFinished:
-    return events.AttemptFinished(attempt=one, elapsed=1.0, cost=1.0)
+    return attempt_finished(one)
 
 
 def names(folder: Path) -> set[str]:

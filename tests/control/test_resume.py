@@ -16,6 +16,7 @@ from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.control.test_session import load
+from tests.journal.attempts import attempt_finished
 
 MANY = ("stop.patience=9", "strategy=full")
 SHELL = """
@@ -105,9 +106,7 @@ def test_what_has_not_begun_when_the_campaign_stops_is_withdrawn_at_no_cost(tmp_
 def test_what_ended_by_itself_stays_what_it_is_although_the_user_cancelled(
     failure: FailureClass | None,
 ) -> None:
-    event = events.AttemptFinished(
-        attempt=Attempt(Run(Point.of(p=1))), elapsed=2.0, cost=2.0, samples={}, failure=failure, reason="why"
-    )
+    event = attempt_finished(Attempt(Run(Point.of(p=1))), 2.0, failure=failure, reason="why")
     assert settle.ended_on_purpose(event, "cancelled by the user") is event
 
 

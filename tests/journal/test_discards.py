@@ -13,6 +13,7 @@ from orchestrator.journal.measurements import measurements, repetitions, standin
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import Discarded, RunStatus, State, validation_run
 from orchestrator.types import Attempt, Parameter, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.journal.journals import journals
 
 PARAMETERS = (Parameter("p", ()), Parameter("solver", ()))
@@ -31,8 +32,8 @@ def measured(*runs: Run, state: State | None = None) -> State:
 def finished(state: State, run: Run, number: int = 1) -> State:
     attempt, value = Attempt(run, number), float(run.point["p"]) + run.repetition
     for event in (
-        events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=10.0, reserved=10.0),
-        events.AttemptFinished(attempt=attempt, elapsed=value, cost=value, samples={"time": {"main": value}}),
+        attempt_intended(attempt),
+        attempt_finished(attempt, value, samples={"time": {"main": value}}),
     ):
         state = apply(state, event, 1.0)
     return state
@@ -143,8 +144,8 @@ def test_a_late_charge_of_a_discarded_run_counts() -> None:
     state = apply(State(), events.RoundProposed(1, RUNS[:1], ("",)), 1.0)
     attempt = Attempt(RUNS[0])
     for event in (
-        events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=10.0, reserved=10.0),
-        events.AttemptFinished(attempt=attempt, elapsed=10.0, cost=10.0, samples={}, estimated=True),
+        attempt_intended(attempt),
+        attempt_finished(attempt, 10.0, estimated=True),
         events.MeasurementsDiscarded((RUNS[0],), "hot"),
         events.AttemptCharged(attempt, 4.0, 4.0),
     ):

@@ -7,6 +7,7 @@ from orchestrator.journal.executables import digests, used_after, warnings
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.journal.journals import CAMPAIGN
 
 
@@ -21,8 +22,8 @@ def measured(state: State, number: int, failure: FailureClass | None = None) -> 
     attempt = Attempt(run)
     for event in (
         events.RoundProposed(number, (run,), ("",)),
-        events.AttemptIntended(attempt=attempt, name="a", cores=1, limit=9.0, reserved=9.0),
-        events.AttemptFinished(attempt=attempt, elapsed=1.0, cost=1.0, failure=failure),
+        attempt_intended(attempt, 9.0),
+        attempt_finished(attempt, failure=failure),
     ):
         state = apply(state, event, 0.0)
     return state

@@ -18,6 +18,7 @@ from orchestrator.journal import events
 from orchestrator.journal import file as journal
 from orchestrator.journal.file import Entry, Journal
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.journal.attempts import attempt_finished
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 values = st.one_of(st.integers(-(10**9), 10**9), finite, st.text(max_size=8))
@@ -142,7 +143,7 @@ def test_what_a_newer_version_added_asks_for_an_update_not_for_a_repair(
     run = Run(Point.of(p=1))
     some: list[events.Event] = [
         events.RunGivenUp(run, "why"),
-        events.AttemptFinished(attempt=Attempt(run), elapsed=1.0, cost=1.0, failure=FailureClass.TIMEOUT),
+        attempt_finished(Attempt(run), failure=FailureClass.TIMEOUT),
     ]
     lines = write(tmp_path, some).splitlines()
     content = b""

@@ -13,6 +13,7 @@ from orchestrator.journal.file import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, Measurements, Parameter, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 
 CAMPAIGN = """
 name: demo
@@ -125,11 +126,9 @@ def test_repetitions_name_what_they_share(tmp_path: Path) -> None:
         attempt = Attempt(run)
         new: list[events.Event] = [
             events.RoundProposed(1 + number // 4, (run,), ("",)),
-            events.AttemptIntended(attempt=attempt, name="a", cores=1, limit=9, reserved=9, pack=pack),
-            events.AttemptFinished(
-                attempt=attempt,
-                elapsed=1.0,
-                cost=1.0,
+            attempt_intended(attempt, 9, pack=pack),
+            attempt_finished(
+                attempt,
                 samples={"time": {"main": 1.0, "main->a": 0.5} if number != 2 else {"main": 1.0}},
                 host=host,
                 started=10.0 * number,

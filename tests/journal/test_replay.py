@@ -9,16 +9,14 @@ from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN, measurements, 
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import State
 from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 
 RUNS = tuple(Run(Point.of(p=p, n=n), "time", k) for p in (2, 16) for n in (5, 10) for k in (1, 2))
 
 
 def measured(run: Run, value: float) -> list[events.Event]:
     attempt = Attempt(run)
-    return [
-        events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=10.0, reserved=10.0),
-        events.AttemptFinished(attempt=attempt, elapsed=value, cost=value, samples={"time": {"main": value}}),
-    ]
+    return [attempt_intended(attempt), attempt_finished(attempt, value, samples={"time": {"main": value}})]
 
 
 def history(order: list[Run]) -> list[events.Event]:
@@ -83,22 +81,10 @@ def test_what_a_node_did_at_one_instant_counts_once_however_quiet_it_was_before(
     runs = [Run(Point.of(p=1), "time", k) for k in (1, 2)]
     state = apply(State(), events.RoundProposed(1, tuple(runs), ("",) * 2), 0.0)
     for run in runs:
-        state = apply(
-            state,
-            events.AttemptIntended(attempt=Attempt(run), name=str(run), cores=1, limit=9e3, reserved=9e3),
-            0.0,
-        )
+        state = apply(state, attempt_intended(Attempt(run), 9e3, name=str(run)), 0.0)
     for run in runs:
         failure = FailureClass.INFRASTRUCTURE
-        end = events.AttemptFinished(
-            attempt=Attempt(run),
-            elapsed=1.0,
-            cost=1.0,
-            samples={},
-            failure=failure,
-            reason="NODE_FAIL",
-            blamed=("n7",),
-        )
+        end = attempt_finished(Attempt(run), failure=failure, reason="NODE_FAIL", blamed=("n7",))
         state = apply(state, end, 7000.0)
     assert len(state.marks["n7"]) == 1
 
@@ -111,12 +97,10 @@ def test_cores_that_are_counted_anew_are_charged_as_they_are_until_something_els
     first, second, third, fourth = map(Attempt, RUNS[:4])
 
     def intended(attempt: Attempt, cores: int) -> events.Event:
-        return events.AttemptIntended(
-            attempt=attempt, name=str(attempt), cores=cores, limit=10.0, reserved=10.0
-        )
+        return attempt_intended(attempt, name=str(attempt), cores=cores)
 
     def finished(attempt: Attempt, cost: float, estimated: bool = False) -> events.Event:
-        return events.AttemptFinished(attempt=attempt, elapsed=5.0, cost=cost, estimated=estimated)
+        return attempt_finished(attempt, 5.0, cost=cost, estimated=estimated)
 
     state = State(campaign={"executor": {"name": "slurm"}})
     before = [

@@ -33,6 +33,7 @@ from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.rules import Policy
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.policy.known import estimates
 
 RETRIES = {
@@ -62,22 +63,13 @@ def actions(state: State, policy: Policy = POLICY, now: float = 1.0) -> list[Act
 
 def intended(run: Run, number: int = 1) -> events.AttemptIntended:
     need = reservation(run)
-    return events.AttemptIntended(
-        attempt=Attempt(run, number), name="name", cores=need.cores, limit=need.limit, reserved=need.reserved
-    )
+    return attempt_intended(Attempt(run, number), need.limit, cores=need.cores, reserved=need.reserved)
 
 
 def finished(
     run: Run, number: int = 1, failure: FailureClass | None = None, cost: float = 1.0
 ) -> events.AttemptFinished:
-    return events.AttemptFinished(
-        attempt=Attempt(run, number),
-        elapsed=cost,
-        cost=cost,
-        samples={},
-        failure=failure,
-        reason="why" if failure else "",
-    )
+    return attempt_finished(Attempt(run, number), cost, failure=failure, reason="why" if failure else "")
 
 
 def measured(runs: Sequence[Run]) -> list[events.Event]:
@@ -460,7 +452,7 @@ def test_nothing_is_validated_where_nothing_was_measured() -> None:
 def test_what_an_attempt_cost_is_waited_for_ten_minutes_whatever_the_clock_says(
     now: float, waits: bool
 ) -> None:
-    last = events.AttemptFinished(attempt=Attempt(RUNS[0], 1), elapsed=1.0, cost=1.0, estimated=True)
+    last = attempt_finished(Attempt(RUNS[0], 1), estimated=True)
     state = after(PROPOSED, intended(RUNS[0]), last, *measured(RUNS[1:]))
     state = after(
         events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True),
@@ -538,11 +530,7 @@ def test_whatever_happens_the_budget_holds_and_every_campaign_ends(
 def react(action: Action, state: State) -> list[events.Event]:
     match action:
         case Submit(attempt, need):
-            return [
-                events.AttemptIntended(
-                    attempt=attempt, name="name", cores=need.cores, limit=need.limit, reserved=need.reserved
-                )
-            ]
+            return [attempt_intended(attempt, need.limit, cores=need.cores, reserved=need.reserved)]
         case GiveUp(run, reason):
             return [events.RunGivenUp(run, reason)]
         case Skip(run, reason, unaffordable):
@@ -567,9 +555,7 @@ def react(action: Action, state: State) -> list[events.Event]:
 def draw_outcome(data: st.DataObject, attempt: Attempt, state: State) -> events.Event:
     failure = data.draw(st.one_of(st.none(), st.sampled_from(FailureClass)))
     cost = data.draw(st.floats(0, state.in_flight[attempt].reserved))
-    return events.AttemptFinished(
-        attempt=attempt, elapsed=cost, cost=cost, samples={}, failure=failure, reason="drawn"
-    )
+    return attempt_finished(attempt, cost, failure=failure, reason="drawn")
 
 
 def test_a_round_in_which_nothing_was_measured_does_not_count_against_patience() -> None:

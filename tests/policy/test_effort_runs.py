@@ -18,6 +18,7 @@ from orchestrator.policy import effort_runs
 from orchestrator.strategies.base import Choice
 from orchestrator.strategies.candidates import initial_runs
 from orchestrator.types import Attempt, Measurement, Measurements, Parameter, Point, Run, Value
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.strategies.views import Box, make_view
 
 SPACE = (Parameter("p", (2, 4, 8, 16, 32)), Parameter("n", (10, 20, 30, 40, 50)))
@@ -40,15 +41,9 @@ def rule(always: bool = False, ranks: Callable[[Point], bool] = lambda point: Tr
 
 
 def measured(state: State, run: Run, seconds: float) -> State:
-    state = apply(
-        state, events.AttemptIntended(attempt=Attempt(run), name="x", cores=1, limit=10.0, reserved=10.0), 1.0
-    )
+    state = apply(state, attempt_intended(Attempt(run)), 1.0)
     samples = {"time": {"main": 1.0}} if run.kind == "time" else {"basic_blocks": {"main": 1.0}}
-    return apply(
-        state,
-        events.AttemptFinished(attempt=Attempt(run), elapsed=seconds, cost=seconds, samples=samples),
-        2.0,
-    )
+    return apply(state, attempt_finished(Attempt(run), seconds, samples=samples), 2.0)
 
 
 def after(

@@ -23,6 +23,7 @@ from orchestrator.policy.stop_rules import for_want_of_runs
 from orchestrator.strategies.base import Choice, Nothing
 from orchestrator.strategies.drawing import Listed
 from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run, Value
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.policy.known import estimates
 
 POLICY = Policy(
@@ -48,13 +49,10 @@ def after(
         run = Run(point)
         for number in (1,) if succeeds else (1, 2):
             attempt = Attempt(run, number)
-            new.append(events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=9.0, reserved=9.0))
+            new.append(attempt_intended(attempt, 9.0))
             new.append(
-                events.AttemptFinished(
-                    attempt=attempt,
-                    elapsed=1.0,
-                    cost=1.0,
-                    samples={},
+                attempt_finished(
+                    attempt,
                     failure=None if succeeds else FailureClass.APPLICATION,
                     reason="" if succeeds else why,
                 )
@@ -275,8 +273,8 @@ def test_a_measurement_beyond_ends_a_region() -> None:
     known = after(large(SIZES), small(SIZES))
     assert regions(known)
     run = Run(Point.of(n=800, p=8))
-    flight = events.AttemptIntended(attempt=Attempt(run, 1), name="x", cores=1, limit=9.0, reserved=9.0)
-    done = events.AttemptFinished(attempt=Attempt(run, 1), elapsed=1.0, cost=1.0, samples={})
+    flight = attempt_intended(Attempt(run, 1), 9.0)
+    done = attempt_finished(Attempt(run, 1))
     for event in (events.RoundProposed(2, (run,), ("new",)), flight, done):
         known = apply(known, event, 0.0)
     assert not any(run.point in region for region in regions(known))
@@ -376,10 +374,8 @@ def test_what_fails_as_others_around_it_did_has_no_further_attempt(
 ) -> None:
     attempt = Attempt(Run(point), 1)
     state = after(large(SIZES), small(SIZES), [point])
-    flight = events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=9.0, reserved=9.0)
-    failed = events.AttemptFinished(
-        attempt=attempt, elapsed=1.0, cost=1.0, samples={}, failure=failure, reason="why"
-    )
+    flight = attempt_intended(attempt, 9.0)
+    failed = attempt_finished(attempt, failure=failure, reason="why")
     for event in (flight, failed):
         state = apply(state, event, 50.0)
     (action,) = next_actions(state, POLICY, 100.0, estimates())

@@ -31,6 +31,7 @@ from orchestrator.policy.limits import (
 from orchestrator.policy.rules import Policy
 from orchestrator.report import status
 from orchestrator.types import Attempt, FailureClass, Measurements, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.policy.known import estimates
 
 POINT = Point.of(p=1)
@@ -94,10 +95,8 @@ def after(outcomes: Sequence[Outcome], apart: float = 0.0) -> State:
     for number, (run, (elapsed, host, more)) in enumerate(zip(runs, outcomes, strict=True)):
         one = Attempt(run)
         begun = number * apart
-        now = apply(
-            now, events.AttemptIntended(attempt=one, name=one.id, cores=1, limit=100.0, reserved=100.0), begun
-        )
-        done = events.AttemptFinished(attempt=one, elapsed=elapsed, cost=elapsed, host=host)
+        now = apply(now, attempt_intended(one, 100.0, name=one.id), begun)
+        done = attempt_finished(one, elapsed, host=host)
         now = apply(now, replace(done, **more), begun)
     return now
 
@@ -164,15 +163,9 @@ def lacking(memory: int, measured: bool, campaign: Mapping[str, Any]) -> State:
     )
     for number in range(1, memory + 1 + measured):
         attempt, fails = Attempt(run, number), number <= memory
-        state = apply(
-            state, events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=9.0, reserved=9.0), 0.0
-        )
+        state = apply(state, attempt_intended(attempt, 9.0), 0.0)
         failure = FailureClass.MEMORY if fails else None
-        state = apply(
-            state,
-            events.AttemptFinished(attempt=attempt, elapsed=1.0, cost=1.0, samples={}, failure=failure),
-            0.0,
-        )
+        state = apply(state, attempt_finished(attempt, failure=failure), 0.0)
     return state
 
 

@@ -21,6 +21,7 @@ from orchestrator.policy.packing import MOST, SharingRules
 from orchestrator.policy.rules import Policy
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, AttemptState, FailureClass, Observation, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.policy.known import estimates
 
 LIMIT = 10.0
@@ -184,11 +185,7 @@ def pack_of_three() -> State:
     state = apply(State(), events.RoundProposed(1, runs(3), ("",) * 3), 1.0)
     for run in runs(3):
         state = apply(
-            state,
-            events.AttemptIntended(
-                attempt=Attempt(run), name=str(run), cores=1, limit=LIMIT, reserved=100.0, pack="pack"
-            ),
-            1.0,
+            state, attempt_intended(Attempt(run), LIMIT, name=str(run), reserved=100.0, pack="pack"), 1.0
         )
     return state
 
@@ -198,15 +195,10 @@ def test_nothing_of_a_shared_job_is_released_before_its_charges_are_confirmed() 
     state = pack_of_three()
     assert (state.reserved, state.jobs) == (300.0, 1)
     for event, held in (
-        (
-            events.AttemptFinished(attempt=first, elapsed=5.0, cost=100.0, estimated=True),
-            300.0,
-        ),  # its successor goes on
+        (attempt_finished(first, 5.0, cost=100.0, estimated=True), 300.0),  # its successor goes on
         (events.AttemptWithdrawn(third, "the job ended", barred=True), 300.0),
         (
-            events.AttemptFinished(
-                attempt=second, elapsed=150.0, cost=100.0, failure=FailureClass.INFRASTRUCTURE, estimated=True
-            ),
+            attempt_finished(second, 150.0, cost=100.0, failure=FailureClass.INFRASTRUCTURE, estimated=True),
             300.0,
         ),
         (events.AttemptCharged(first, 5.0, 5.0), 300.0),
@@ -235,9 +227,7 @@ def test_what_began_may_have_cost_what_those_that_never_began_reserved() -> None
     assert settle.maximum_charges([Observation(first, lost, elapsed=7.0)], state) == {
         first: 100.0
     }  # it is known
-    state = apply(
-        state, events.AttemptFinished(attempt=first, elapsed=300.0, cost=most[first], estimated=True), 1.0
-    )
+    state = apply(state, attempt_finished(first, 300.0, cost=most[first], estimated=True), 1.0)
     assert (state.spent, state.reserved) == (300.0, 0.0)
 
 
@@ -245,9 +235,7 @@ def test_corrections_come_in_an_order_that_never_exceeds_the_reservation() -> No
     state = pack_of_three()
     attempts = [Attempt(run) for run in runs(3)]
     for attempt in attempts:
-        state = apply(
-            state, events.AttemptFinished(attempt=attempt, elapsed=5.0, cost=100.0, estimated=True), 1.0
-        )
+        state = apply(state, attempt_finished(attempt, 5.0, cost=100.0, estimated=True), 1.0)
     late = [
         Observation(a, AttemptState.FINISHED, elapsed=e) for a, e in zip(attempts, (5, 290, 5), strict=True)
     ]
@@ -265,7 +253,7 @@ def test_charges_beyond_the_reservation_are_corrected_when_none_is_left_to_wait_
     state = pack_of_three()
     attempts = [Attempt(run) for run in runs(3)]
     for attempt in attempts:
-        finished = events.AttemptFinished(attempt=attempt, elapsed=90.0, cost=100.0, estimated=True)
+        finished = attempt_finished(attempt, 90.0, cost=100.0, estimated=True)
         state = apply(state, finished, 1.0)
     late = [Observation(a, AttemptState.FINISHED, elapsed=90.0, cores=2) for a in attempts]
     assert settle.corrections(late[:2], state) == []
@@ -281,15 +269,13 @@ def test_durations_can_be_compared_whether_jobs_were_shared_or_not() -> None:
     state = apply(State(), events.RoundProposed(1, wanted, ("",) * 5), 1.0)
     for run, pack in zip(wanted, ["a", "a", "b", "b", ""], strict=True):
         name = pack if run.repetition in (1, 3) else str(run)
-        intent = events.AttemptIntended(
-            attempt=Attempt(run), name=name, cores=1, limit=LIMIT, reserved=100.0, pack=pack
-        )
+        intent = attempt_intended(Attempt(run), LIMIT, name=name, reserved=100.0, pack=pack)
         state = apply(state, intent, 1.0)
 
     def finish(run: Run, elapsed: float, estimated: bool) -> events.AttemptFinished:
         cost = 100.0 if estimated else elapsed
-        return events.AttemptFinished(
-            attempt=Attempt(run), elapsed=elapsed, cost=cost, started=10.0, finished=14.0, estimated=estimated
+        return attempt_finished(
+            Attempt(run), elapsed, cost=cost, started=10.0, finished=14.0, estimated=estimated
         )
 
     for event in (
@@ -311,8 +297,8 @@ def test_a_run_that_is_charged_less_than_it_took_lasted_as_long_as_its_own_recor
     state = apply(
         State(job_costs=JobCosts((0.25,) * 3, (1.0,) * 3)), events.RoundProposed(1, (run,), ("",)), 1.0
     )
-    intent = events.AttemptIntended(attempt=Attempt(run), name="job", cores=1, limit=LIMIT, reserved=100.0)
-    ended = events.AttemptFinished(attempt=Attempt(run), elapsed=0.0, cost=0.0, started=10.0, finished=10.5)
+    intent = attempt_intended(Attempt(run), LIMIT, name="job", reserved=100.0)
+    ended = attempt_finished(Attempt(run), 0.0, started=10.0, finished=10.5)
     state = apply(apply(state, intent, 1.0), ended, 11.0)
     assert (state.runs[run].elapsed, state.spent) == (0.75, 0.0)
 
@@ -367,9 +353,7 @@ def settled(state: State, attempt: Attempt, costs: dict[Run, float]) -> State:
     estimated = bool(flight.pack) and others
     charge = flight.reserved if estimated else cost
     state = apply(
-        state,
-        events.AttemptFinished(attempt=attempt, elapsed=costs[attempt.run], cost=charge, estimated=estimated),
-        state.time,
+        state, attempt_finished(attempt, costs[attempt.run], cost=charge, estimated=estimated), state.time
     )
     if flight.pack and not others:
         for other, item in state.unconfirmed.items():
@@ -382,11 +366,11 @@ def settled(state: State, attempt: Attempt, costs: dict[Run, float]) -> State:
 def react(action: Action) -> events.Event:
     match action:
         case Submit(attempt, need, pack):
-            return events.AttemptIntended(
-                attempt=attempt,
+            return attempt_intended(
+                attempt,
+                need.limit,
                 name=str(attempt),
                 cores=need.cores,
-                limit=need.limit,
                 reserved=need.reserved,
                 pack=str(pack) if pack else "",
             )

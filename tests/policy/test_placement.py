@@ -21,6 +21,7 @@ from orchestrator.policy.packing import SharingRules
 from orchestrator.policy.placement import Placement, is_held, nodelist
 from orchestrator.policy.rules import Policy
 from orchestrator.types import Attempt, FailureClass, Point, Resources, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.policy.known import total
 
 CLUSTER = tuple(f"n{number}" for number in range(1, 9))
@@ -74,9 +75,7 @@ class Cluster:
     def _begin(self, action: Submit) -> None:
         attempt = action.attempt
         pack = "" if action.pack is None else str(action.pack)
-        intent = events.AttemptIntended(
-            attempt=attempt, name=str(attempt), cores=1, limit=10.0, reserved=10.0, pack=pack
-        )
+        intent = attempt_intended(attempt, name=str(attempt), pack=pack)
         asked = nodelist(self.policy.placement, self.state, attempt.run, self.at[attempt.run.point])
         self.state = apply(self.state, intent, self.state.time + 1)
         job = pack or str(attempt)
@@ -90,10 +89,8 @@ class Cluster:
         flight = self.state.in_flight[attempt]
         nodes = self.jobs[flight.pack or str(attempt)]
         failed = attempt.number <= 2 and self.chance.random() < failing
-        event = events.AttemptFinished(
-            attempt=attempt,
-            elapsed=1.0,
-            cost=1.0,
+        event = attempt_finished(
+            attempt,
             failure=FailureClass.APPLICATION if failed else None,
             on=nodes,
             nodes=len(nodes),
@@ -167,9 +164,7 @@ def test_nodes_that_may_be_the_cause_of_a_failure_are_not_asked_for_again(rule: 
 
 
 def test_the_journal_keeps_the_nodes() -> None:
-    event = events.AttemptFinished(
-        attempt=Attempt(Run(Point.of(p=1))), elapsed=1.0, cost=1.0, on=("n1", "n2")
-    )
+    event = attempt_finished(Attempt(Run(Point.of(p=1))), on=("n1", "n2"))
     data = events.to_json(event)
     assert data["on"] == ["n1", "n2"]
     assert events.from_json("attempt_finished", data) == event

@@ -14,6 +14,7 @@ from orchestrator.policy.actions import Action, GiveUp, Pause, Submit
 from orchestrator.policy.decide import next_actions
 from orchestrator.policy.rules import Policy
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.policy.known import estimates
 
 ONE = Run(Point.of(p=1))
@@ -49,20 +50,14 @@ class Night:
             self.now, waited = self.now + 10.0, waited + 10.0
         (submit,) = found
         assert isinstance(submit, Submit)
-        self.happens(
-            events.AttemptIntended(attempt=submit.attempt, name="n", cores=1, limit=10.0, reserved=10.0)
-        )
+        self.happens(attempt_intended(submit.attempt))
         return waited
 
     def fails(self, cost: float = 1.0, failure: FailureClass | None = FailureClass.INFRASTRUCTURE) -> None:
         """End the attempt in flight a second later."""
         (attempt,) = self.state.in_flight
         self.now += 1.0
-        self.happens(
-            events.AttemptFinished(
-                attempt=attempt, elapsed=cost, cost=cost, failure=failure, reason="Slurm: NODE_FAIL"
-            )
-        )
+        self.happens(attempt_finished(attempt, cost, failure=failure, reason="Slurm: NODE_FAIL"))
 
 
 def test_a_run_is_repeated_with_waits_that_double_and_counts_for_no_stop_rule() -> None:
@@ -147,9 +142,7 @@ def test_a_corrected_charge_corrects_what_failures_have_cost() -> None:
     night = Night()
     night.until_begun()
     attempt = Attempt(ONE)
-    lost = events.AttemptFinished(
-        attempt=attempt, elapsed=10.0, cost=10.0, failure=FailureClass.INFRASTRUCTURE, estimated=True
-    )
+    lost = attempt_finished(attempt, 10.0, failure=FailureClass.INFRASTRUCTURE, estimated=True)
     night.happens(lost)
     assert night.state.setbacks.charged == 10.0
     night.happens(events.AttemptCharged(attempt, 4.0, 4.0))
@@ -160,9 +153,7 @@ def test_a_corrected_charge_corrects_what_failures_have_cost() -> None:
 def test_attempts_that_the_user_ended_or_slurm_refused_are_no_setbacks(change: str) -> None:
     night = Night()
     night.until_begun()
-    end = events.AttemptFinished(
-        attempt=Attempt(ONE), elapsed=0.0, cost=0.0, failure=FailureClass.INFRASTRUCTURE, reason="no"
-    )
+    end = attempt_finished(Attempt(ONE), 0.0, failure=FailureClass.INFRASTRUCTURE, reason="no")
     night.happens(replace(end, cancelled=change == "cancelled", refused=change == "refused"))
     assert night.state.setbacks == setbacks.NONE
     expected = Submit if change == "cancelled" else GiveUp

@@ -8,6 +8,7 @@ from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
 from orchestrator.report.expected_end import seconds_to_next_round
 from orchestrator.types import Attempt, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 
 MODEL = {
     "callpath": "(run)",
@@ -23,11 +24,9 @@ def state(*runs: Run, begun: int, measured: float | None = None) -> State:
     """A round of runs; the first of those begun, at second 100, may be measured at second 110."""
     found: list[events.Event] = [events.RoundProposed(1, runs, ("",) * len(runs))]
     for run in runs[:begun]:
-        found.append(
-            events.AttemptIntended(attempt=Attempt(run), name=run.id, cores=1, limit=1e3, reserved=1e3)
-        )
+        found.append(attempt_intended(Attempt(run), 1e3, name=run.id))
     if measured is not None:
-        found.append(events.AttemptFinished(attempt=Attempt(runs[0]), elapsed=measured, cost=measured))
+        found.append(attempt_finished(Attempt(runs[0]), measured))
     return replay(Entry(k, 100.0, event) for k, event in enumerate(found, 1))
 
 

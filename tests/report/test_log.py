@@ -12,6 +12,7 @@ from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.report import log, log_text
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.journal.attempts import attempt_finished, attempt_intended
 
 RUNS = tuple(Run(Point.of(p=p), "time", 1) for p in range(1, 9))
 CAMPAIGN: dict[str, Any] = {"name": "demo", "stop": {"budget": "36000.0 core-seconds", "patience": 3}}
@@ -32,8 +33,8 @@ def story(*what: events.Event | float) -> dict[str, Any]:
 
 
 def begun(run: Run, number: int = 1, reserved: float = 600.0) -> events.AttemptIntended:
-    return events.AttemptIntended(
-        attempt=Attempt(run, number), name=f"name-{run.id}-{number}", cores=2, limit=300.0, reserved=reserved
+    return attempt_intended(
+        Attempt(run, number), 300.0, name=f"name-{run.id}-{number}", cores=2, reserved=reserved
     )
 
 
@@ -288,7 +289,7 @@ def test_an_attempt_that_was_withdrawn_from_a_shared_job_may_begin_again_alone()
         events.AttemptIntended(**common, name="a", pack="job"),
         events.AttemptWithdrawn(attempt, "gone"),
         events.AttemptIntended(**common, name="b"),
-        events.AttemptFinished(attempt=attempt, elapsed=5.0, cost=5.0),
+        attempt_finished(attempt, 5.0),
     ]
     found = log.document(Entry(k, float(k), event) for k, event in enumerate(happened, 1))
     assert found["spent"]["accepted"] == pytest.approx(5 / 3600) and found["spent"]["reserved"] == 0

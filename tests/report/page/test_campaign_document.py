@@ -20,6 +20,7 @@ from orchestrator.report.page.history import History
 from orchestrator.report.wording import about, clock
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.cli.running import run
+from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.report.page.sample import unpacked
 
 CAMPAIGN = """
@@ -212,7 +213,7 @@ def course(*happened: tuple[float, events.Event]) -> History:
 
 RUN = Run(Point.of(p=1))
 FIRST = Attempt(RUN, 1)
-INTENDED = events.AttemptIntended(attempt=FIRST, name="a", cores=1, limit=9.0, reserved=10.0)
+INTENDED = attempt_intended(FIRST, 9.0, reserved=10.0)
 
 
 def test_an_attempt_in_flight_has_no_end_and_reserves() -> None:
@@ -229,9 +230,7 @@ def test_an_attempt_in_flight_has_no_end_and_reserves() -> None:
 
 
 def test_a_failure_is_told_with_its_class_its_charge_and_what_became_of_the_run() -> None:
-    ended = events.AttemptFinished(
-        attempt=FIRST, elapsed=5.0, cost=5.0, failure=FailureClass.TIMEOUT, reason="too long", host="n1"
-    )
+    ended = attempt_finished(FIRST, 5.0, failure=FailureClass.TIMEOUT, reason="too long", host="n1")
     history = course(
         (1.0, events.RoundProposed(1, (RUN,), ("why",))),
         (2.0, INTENDED),
