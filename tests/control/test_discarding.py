@@ -31,7 +31,8 @@ from orchestrator.policy.effort_runs import Plan
 from orchestrator.report import comparison_facts, log, models_document
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Point, Run
-from tests.control.test_reread import INNER, values
+from tests.control.campaigns import values
+from tests.control.test_reread import INNER
 from tests.control.test_reread import load as local
 from tests.models.test_consistency import RUN, SOLVE, A, B
 

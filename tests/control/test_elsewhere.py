@@ -14,7 +14,7 @@ from orchestrator.journal.measurements import measurements
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Point, Run
-from tests.control.test_session import load
+from tests.control.campaigns import load
 
 FULL = (
     "strategy={name: full, batch_size: 4}",

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from orchestrator import units
-from orchestrator.campaign import loader
 from orchestrator.control import session
 from orchestrator.control.runtime import fit
 from orchestrator.journal import events
@@ -16,26 +15,13 @@ from orchestrator.journal.replay import replay
 from orchestrator.models import uncertainty
 from orchestrator.models.selection import modeler
 from orchestrator.report import html_sections, log, status, status_text
+from tests.control.campaigns import load
 
-CAMPAIGN = """
-name: rehearsal
-application: generic
-program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.*)"}]}
-parameters: {p: [1, 2, 4, 8], n: [10, 20, 30, 40]}
-evaluation_point: {p: 16, n: 50}
-measure: {time_limit: 60 s, expected_time: 5 s}
-stop: {budget: 0.3 core-hours, patience: 3}
-executor:
-  name: simulated
-  poll_interval: 1 s
-  noise: 8
-  truth: {solve: "0.5 + 0.05*n*p", exchange: "1 + log2(p)*n*0.01"}
-"""
 REASON = re.compile(r"lowers the uncertainty at P\(p=16, n=50\) from (.+?) to ([^(]+?) \(")
 
 
 def test_the_reasons_the_log_the_status_and_the_report_have_the_same_uncertainty(tmp_path: Path) -> None:
-    chosen = loader.loads(CAMPAIGN, "test.yaml", Path.cwd(), ())
+    chosen = load("stop.budget=0.3 core-hours", "executor.noise=8", "model=auto")
     directory = tmp_path / "campaign"
     session.run(chosen, directory, session.Hooks())
     entries = list(read(directory / FILE_NAME))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from orchestrator.campaign import loader
-from orchestrator.campaign.definition import Campaign
 from orchestrator.control import session
 from orchestrator.control.reread import reread, rules
 from orchestrator.errors import CampaignError, JournalError
@@ -18,37 +17,16 @@ from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.replay import replay
-from orchestrator.journal.state import RunStatus, State
+from orchestrator.journal.state import RunStatus
 from orchestrator.report import comparison_facts, dossier, log
 from orchestrator.types import Point, Run
+from tests.control import campaigns
+from tests.control.campaigns import local, values
 
-CAMPAIGN = """
-name: twice
-application: generic
-executable: /bin/sh
-program:
-  arguments: ["-c", 'echo "total {n}.5 s"; echo "inner {n}.25 s"; test {n} -lt 30 && echo small']
-  output: [{callpath: main, pattern: 'total (\\S+) s'}]
-parameters: {n: [10, 20, 30]}
-measure: {time_limit: 60 s, expected_time: 5 s, repetitions: {initial: 1, maximum: 1}}
-strategy: {name: full, batch_size: 4}
-stop: {budget: 2 core-hours, patience: 1}
-retries: {application: 0, parse: 0}
-executor: {name: local, slots: 1, launcher: none, oversubscribe: true}
-"""
 INNER = "program.output=[{callpath: main, pattern: 'inner (\\S+) s'}]"
-SMALL = "program.output=[{callpath: main, pattern: 'small(.*)'}]"
 NOWHERE = "program.output=[{callpath: main, pattern: 'nowhere (.*)'}]"
-
-
-def load(*overrides: str) -> Campaign:
-    text = CAMPAIGN.replace("test {n} -lt 30 && echo small", "true")
-    return loader.loads(text, "test.yaml", Path.cwd(), overrides)
-
-
-def values(state: State) -> dict[int, float]:
-    found = {run.point["n"]: item for run, item in state.runs.items() if item.status is RunStatus.MEASURED}
-    return {int(n): dict(item.samples["time"])["main"] for n, item in sorted(found.items())}
+CAMPAIGN = local('echo "inner {n}.25 s"')
+load = partial(campaigns.load, text=CAMPAIGN)
 
 
 @pytest.fixture

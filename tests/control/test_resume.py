@@ -15,25 +15,10 @@ from orchestrator.journal.file import FILE_NAME, Entry, holds_campaign, read
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
-from tests.control.test_session import load
+from tests.control.campaigns import SHELL, load
 from tests.journal.attempts import attempt_finished
 
 MANY = ("stop.patience=9", "strategy=full")
-SHELL = """
-name: shell
-application: generic
-executable: /bin/sh
-program:
-  arguments: ["-c", "sleep $LONG; test -n \\"$MENDED\\" && echo t={n}"]
-  ranks: "1"
-  output: [{callpath: main, pattern: "t=(.*)"}]
-parameters: {n: [10, 20, 30, 40]}
-evaluation_point: {n: 50}
-measure: {time_limit: 60 s, expected_time: 5 s, repetitions: {initial: 1, maximum: 1}}
-strategy: {name: full, batch_size: 4}
-stop: {budget: 2 core-hours, patience: 1, failures: 2}
-executor: {name: local, slots: 1, launcher: none, oversubscribe: true, environment: {LONG: "0"}}
-"""
 
 
 class Killed(BaseException):

@@ -17,7 +17,7 @@ from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from orchestrator.policy.actions import Action, Submit
-from tests.control.test_session import load
+from tests.control.campaigns import load
 
 # Limits and shared jobs both need predicted durations.
 RULES = (

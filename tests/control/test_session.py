@@ -29,25 +29,7 @@ from orchestrator.journal.state import State
 from orchestrator.models.base import Model, Modeler
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.types import Measurements, Point
-
-CAMPAIGN = """
-name: rehearsal
-application: generic
-program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.*)"}]}
-parameters: {p: [1, 2, 4, 8], n: [10, 20, 30, 40]}
-evaluation_point: {p: 16, n: 50}
-measure: {time_limit: 60 s, expected_time: 5 s}
-model: pmnf
-stop: {budget: 2 core-hours, patience: 3}
-executor:
-  name: simulated
-  poll_interval: 1 s
-  truth: {solve: "0.5 + 0.05*n*p", exchange: "1 + log2(p)*n*0.01"}
-"""
-
-
-def load(*overrides: str, text: str = CAMPAIGN) -> Campaign:
-    return loader.loads(text, "test.yaml", Path.cwd(), overrides)
+from tests.control.campaigns import SIMULATED, load
 
 
 def story(directory: Path) -> list[events.Event]:
@@ -332,7 +314,7 @@ def test_points_are_looked_at_for_a_second_rank_only_where_that_decides(
         return preflight.Fault("of another MPI", "rebuild it") if matter and parallel else None
 
     monkeypatch.setattr(preflight, "fault", fault)
-    text = CAMPAIGN.replace("ranks: p", f"ranks: {ranks}").replace("measure:", "settings: {k: 1}\nmeasure:")
+    text = SIMULATED.replace("ranks: p", f"ranks: {ranks}").replace("measure:", "settings: {k: 1}\nmeasure:")
     built = assembly.assemble(load(text=text))
     walked: list[int] = []
 

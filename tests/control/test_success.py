@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from orchestrator.campaign import loader
-from orchestrator.campaign.definition import Campaign
 from orchestrator.control import session, success
 from orchestrator.control.reread import reread
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.readers import stdout
 from orchestrator.types import FailureClass
+from tests.control import campaigns
+from tests.control.campaigns import local
 
-CAMPAIGN = """
-name: verified
-application: generic
-executable: /bin/sh
-program:
-  arguments: ["-c", 'echo "total {n}.5 s"; test {n} -lt 30 && echo PASSED || echo "NOT CONVERGED" >&2']
-  output: [{callpath: main, pattern: 'total (\\S+) s'}]
-parameters: {n: [10, 20, 30]}
-measure: {time_limit: 60 s, expected_time: 5 s, repetitions: {initial: 1, maximum: 1}}
-strategy: {name: full, batch_size: 4}
-stop: {budget: 2 core-hours, patience: 1}
-retries: {application: 2, parse: 0}
-executor: {name: local, slots: 1, launcher: none, oversubscribe: true}
-"""
+CHECKED = "test {n} -lt 30 && echo PASSED || "
+CAMPAIGN = local(f'{CHECKED}echo "NOT CONVERGED" >&2', retries=2)
 SUCCESS, FAILURE = 'measure.success="^PASSED$"', 'measure.failure="NOT CONVERGED"'
 
 
-def load(*overrides: str) -> Campaign:
-    return loader.loads(CAMPAIGN, "test.yaml", Path.cwd(), overrides)
+load = partial(campaigns.load, text=CAMPAIGN)
 
 
 def statuses(state: State) -> dict[object, RunStatus]:
@@ -114,20 +102,20 @@ def test_all_of_a_long_output_is_looked_at(tmp_path: Path, monkeypatch: pytest.M
         success.check(tmp_path, "^PASSED$", "NOT CONV")
 
 
-LAME = CAMPAIGN.replace('echo "NOT CONVERGED" >&2', "exit 3")
+lame = partial(campaigns.load, text=local(f"{CHECKED}exit 3", retries=2))
 
 
 def test_other_exit_codes_may_be_right(tmp_path: Path) -> None:
-    right = loader.loads(LAME, "test.yaml", Path.cwd(), ["measure.exit_codes=[0, 3]"])
+    right = lame("measure.exit_codes=[0, 3]")
     assert statuses(session.run(right, tmp_path, session.Hooks())) == ALL_MEASURED
 
 
 def test_runs_that_failed_by_their_exit_code_alone_are_read_again(tmp_path: Path) -> None:
-    begun = session.run(loader.loads(LAME, "test.yaml", Path.cwd()), tmp_path, session.Hooks())
+    begun = session.run(lame(), tmp_path, session.Hooks())
     assert statuses(begun) == ONE_FAILED
-    wrong = loader.loads(LAME, "test.yaml", Path.cwd(), ["measure.exit_codes=[0, 4]"])
+    wrong = lame("measure.exit_codes=[0, 4]")
     assert reread(tmp_path, wrong).recovered == 0
-    right = loader.loads(LAME, "test.yaml", Path.cwd(), ["measure.exit_codes=[0, 3]"])
+    right = lame("measure.exit_codes=[0, 3]")
     found = reread(tmp_path, right)
     assert (found.recovered, found.changes) == (1, ("measure.exit_codes: [0, 4] -> [0, 3]",))
     assert statuses(session.replayed(tmp_path)) == ALL_MEASURED

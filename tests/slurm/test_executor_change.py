@@ -18,8 +18,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.outcome import MOVED
 from orchestrator.journal.file import FILE_NAME
 from orchestrator.types import AttemptRequest, AttemptState
-from tests.control.test_resume import SHELL
-from tests.control.test_session import load
+from tests.control.campaigns import SHELL, load
 from tests.slurm.fake_slurm import FakeSlurm
 
 AWAY = "slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)"
