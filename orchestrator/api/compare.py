@@ -137,19 +137,19 @@ def _points(at: Mapping[str, object] | pd.DataFrame | None, known: Measurements)
     return [points.point_of(at, known)] if isinstance(at, Mapping) else frames.to_points(at, known)
 
 
-def _table(found: Mapping[str, Any], parameters: Sequence[str]) -> pd.DataFrame:
+def _table(compared: Mapping[str, Any], parameters: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     rows: list[tuple[Any, ...]] = []
-    somewhere = found["points"][0]
-    for row in found["rows"]:
+    somewhere = compared["points"][0]
+    for row in compared["rows"]:
         names = (row["callpath"], row["metric"])
         alarms = (row["probability"], row["false_discovery_rate"])
         for item in row["predictions"] or [{"point": {**somewhere, **row["category"]}, "basis": None}]:
             figures = (item.get(name) for name in ("ratio", "low", "high"))
             place = (item["point"].get(name) for name in parameters)
             rows.append((*place, *names, *figures, *alarms, item["basis"], row["sentence"]))
-    for side, name in found["names"].items():
+    for side, name in compared["names"].items():
         rows += [
             (
                 *map(somewhere.get, parameters),
@@ -159,7 +159,7 @@ def _table(found: Mapping[str, Any], parameters: Sequence[str]) -> pd.DataFrame:
                 None,
                 f"only in {name}",
             )
-            for item in found[f"only_in_{side}"]
+            for item in compared[f"only_in_{side}"]
         ]
     frame = pd.DataFrame(rows, columns=[*parameters, *_COLUMNS])
     return frame.astype(dict.fromkeys(_FIGURES, float))

@@ -144,7 +144,7 @@ def core_seconds(budget: float | str) -> float:
 
 
 def _values(given: Mapping[str, Iterable[Value]], known: Measurements) -> dict[str, list[Value]]:
-    found: dict[str, list[Value]] = {}
+    values: dict[str, list[Value]] = {}
     for name, wanted in given.items():
         if name not in known.parameters:
             raise MeasurementError(
@@ -156,5 +156,5 @@ def _values(given: Mapping[str, Iterable[Value]], known: Measurements) -> dict[s
         plain = [points.plain(value) for value in wanted]
         if not known.is_categorical(name):
             plain = [points.check_number(value, name, known) for value in plain]
-        found[name] = plain
-    return found
+        values[name] = plain
+    return values

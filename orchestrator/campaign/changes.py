@@ -69,27 +69,27 @@ _LATER = (
 def changed_rules(chosen: Campaign, known: State) -> list[str]:
     """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
     old = loader.normalised(known.campaign)
-    found = differences({**old, "template": None}, {**chosen.raw, "template": None})
+    changed = differences({**old, "template": None}, {**chosen.raw, "template": None})
     if old.get("template") != chosen.raw.get("template"):
-        found.append("template: changed; the commands of all runs so far stay the same")
+        changed.append("template: changed; the commands of all runs so far stay the same")
     if is_elsewhere(chosen, known):
         left = [point for point in _begun(known, RunStatus.MEASURED) if point not in chosen.space]
         if known.validation is not None and known.validation.point == chosen.evaluation_point:
             left = [point for point in left if point != chosen.evaluation_point]
         if left:
             where = f"{left[0]}{f' and {len(left) - 1} more points' if left[1:] else ''}"
-            found.append(f"what was measured at {where}, outside of the search space, is used for models")
+            changed.append(f"what was measured at {where}, outside of the search space, is used for models")
     how = [key for key in _HOW if old["executor"].get(key) != chosen.raw["executor"].get(key)]
     if how and has_measured(known) and not is_rehearsal(chosen.raw):
-        found.append(
+        changed.append(
             f"executor.{', executor.'.join(how)}: earlier measurements are still used, so models are right "
             "only if runs take the same time as before; if not, begin another campaign"
         )
     if _of_program(old, "output") != _of_program(chosen.raw, "output"):
-        found.append(f"program.output holds {_LATER}")
+        changed.append(f"program.output holds {_LATER}")
     if _said(old) != _said(chosen.raw):
-        found.append(f"measure.success, measure.failure and measure.exit_codes hold {_LATER}")
-    return found
+        changed.append(f"measure.success, measure.failure and measure.exit_codes hold {_LATER}")
+    return changed
 
 
 def _of_program(raw: Mapping[str, Any], key: str) -> Any:

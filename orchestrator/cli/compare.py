@@ -112,24 +112,24 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with modeling.shown_progress():
         models = models_of_both(both, question.metrics, _modelers(arguments))
-    found = comparison.document(both, models, question)
-    if not found["rows"]:
+    compared = comparison.document(both, models, question)
+    if not compared["rows"]:
         raise ModelError("nothing can be compared: no call path has usable values in both")
     sides = _facts(arguments, first, second, own is not None)
-    found["facts"] = comparison_facts.side_by_side(*sides)
-    found["notes"] += comparison_facts.disturbances(*sides, question.names)
+    compared["facts"] = comparison_facts.side_by_side(*sides)
+    compared["notes"] += comparison_facts.disturbances(*sides, question.names)
     if arguments.junit is not None:
-        common.write(arguments.junit, junit.junit(found, "orchestrator compare"))
+        common.write(arguments.junit, junit.junit(compared, "orchestrator compare"))
     if arguments.html is not None:
         from orchestrator.report.page import comparison as page_of
         from orchestrator.report.page.render import page
 
-        common.write(arguments.html, page(page_of.document(found, _names(arguments), both, models)))
+        common.write(arguments.html, page(page_of.document(compared, _names(arguments), both, models)))
     if arguments.json:
-        common.print_json(found)
+        common.print_json(compared)
     else:
-        _print(found)
-    return 0 if comparison.passes(found) else 1
+        _print(compared)
+    return 0 if comparison.passes(compared) else 1
 
 
 def _own_variants(paths: Sequence[Path]) -> str | None:
@@ -249,12 +249,12 @@ def _categories(arguments: argparse.Namespace) -> tuple[str, str] | None:
     return first, second
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(compared: dict[str, Any]) -> None:
     screen = console()
-    names, rows = found["names"], found["rows"]
-    screen.print(comparison_text.facts_table(found["facts"], names))
+    names, rows = compared["names"], compared["rows"]
+    screen.print(comparison_text.facts_table(compared["facts"], names))
     for table in (
-        comparison_text.ratios_table(rows, found["points"][0], names),
+        comparison_text.ratios_table(rows, compared["points"][0], names),
         comparison_text.growth_table(rows, names),
         comparison_text.work_table(rows, names),
     ):
@@ -263,9 +263,9 @@ def _print(found: dict[str, Any]) -> None:
             screen.print(table)
     lines = [*comparison_text.further_points(rows), *comparison_text.theory_lines(rows, names)]
     for side in names:
-        if only := found[f"only_in_{side}"]:
+        if only := compared[f"only_in_{side}"]:
             lines.append(f"only in {names[side]}: {', '.join(sorted({item['callpath'] for item in only}))}")
-    lines += [f"note: {note}" for note in found["notes"]]
+    lines += [f"note: {note}" for note in compared["notes"]]
     lines += [f"note: {comparison.label_of(row)}: {note}" for row in rows for note in row["notes"]]
-    for line in [*lines, *comparison_text.verdict_lines(found["conditions"])]:
+    for line in [*lines, *comparison_text.verdict_lines(compared["conditions"])]:
         screen.print(line)

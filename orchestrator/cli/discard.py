@@ -60,21 +60,21 @@ def document(found: Changed, restored: bool) -> dict[str, Any]:
     }
 
 
-def render(found: Changed, restored: bool, directory: Path) -> str:
+def render(changed: Changed, restored: bool, directory: Path) -> str:
     """Return the result as text."""
     where, word = shlex.quote(str(directory)), "restored" if restored else "discarded"
-    because = f": {found.reason}" if found.reason else ""
-    lines = [f"{word} what {count(len(found.runs), 'run')} measured{because}"]
-    lines += [f"  {run.id}" for run in found.runs[:_SHOWN]]
-    if len(found.runs) > _SHOWN:
+    because = f": {changed.reason}" if changed.reason else ""
+    lines = [f"{word} what {count(len(changed.runs), 'run')} measured{because}"]
+    lines += [f"  {run.id}" for run in changed.runs[:_SHOWN]]
+    if len(changed.runs) > _SHOWN:
         state = "measured" if restored else "discarded"
-        lines.append(f"  and {len(found.runs) - _SHOWN} more: orchestrator runs {where} --state {state}")
-    if found.unknown:
+        lines.append(f"  and {len(changed.runs) - _SHOWN} more: orchestrator runs {where} --state {state}")
+    if changed.unknown:
         lines.append(
-            f"not looked at: {count(found.unknown, 'run')} on several nodes without a record of their names"
+            f"not looked at: {count(changed.unknown, 'run')} on several nodes without a record of their names"
         )
     if not restored:
-        cost = format_cost(found.cost, campaign_unit(found.after.campaign))
+        cost = format_cost(changed.cost, campaign_unit(changed.after.campaign))
         lines.append(f"the {cost} of their attempts stay spent; outputs and values are kept, for --restore")
     lines.append(f"models of what counts now: orchestrator status {where} --fit")
     lines.append(f"to decide with these, and measure what is missing: orchestrator resume {where}")

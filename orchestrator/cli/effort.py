@@ -68,22 +68,22 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(arguments: argparse.Namespace) -> int:
     if not arguments.directory.exists():
         raise MissingInput(f"{arguments.directory}: there is no such file or directory")
-    found = effort.profile(arguments.directory)
-    rows = _rows(found)
+    profile = effort.profile(arguments.directory)
+    rows = _rows(profile)
     if arguments.json:
-        print_json({"ranks": found.values.shape[1], "callpaths": rows})
+        print_json({"ranks": profile.values.shape[1], "callpaths": rows})
         return 0
     table = Table(
-        title=f"{found.values.shape[1]} ranks, {len(rows)} call paths; counts are sums over ranks",
+        title=f"{profile.values.shape[1]} ranks, {len(rows)} call paths; counts are sums over ranks",
         title_justify="left",
         show_edge=False,
         pad_edge=False,
     )
     table.add_column("call path", overflow="fold")
-    for metric in found.metrics:
+    for metric in profile.metrics:
         table.add_column(metric, justify="right")
     for row in rows[: arguments.top]:
-        cells = (row[metric] for metric in found.metrics)
+        cells = (row[metric] for metric in profile.metrics)
         table.add_row(Text(row["callpath"]), *("-" if cell is None else f"{cell:.16g}" for cell in cells))
     console().print(table)
     return 0

@@ -123,21 +123,21 @@ def run(arguments: argparse.Namespace, advance: Advance) -> int:
     tasks = models_study.tasks(study)
     overlap = models_study.overlap(study)
     notes = [f"{overlap} points to fit are test points, too, and were left out"] * bool(overlap)
-    found: list[Row] = []
+    scored: list[Row] = []
     advance(0, len(tasks))
     with contextlib.closing(_fitted(arguments, tasks)) as rows:
         for row in rows:
-            found.append(row)
-            advance(len(found), len(tasks))
-    found = models_study.ordered(found, [item.label for item in study.contenders])
+            scored.append(row)
+            advance(len(scored), len(tasks))
+    scored = models_study.ordered(scored, [item.label for item in study.contenders])
     if arguments.figures is not None:
         from orchestrator.evaluation.models import figures as models_figures
 
-        models_figures.write({study.train.items[0].metric: found}, arguments.figures)
+        models_figures.write({study.train.items[0].metric: scored}, arguments.figures)
     if arguments.json:
-        common.print_json({"rows": found, "notes": notes})
+        common.print_json({"rows": scored, "notes": notes})
     else:
-        print("\n".join([table(found), *(f"note: {note}" for note in notes)]))
+        print("\n".join([table(scored), *(f"note: {note}" for note in notes)]))
     return 0
 
 

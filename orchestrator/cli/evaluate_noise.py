@@ -176,19 +176,19 @@ def _measured(arguments: argparse.Namespace, advance: Advance) -> int:
     """Report the noise of measurements; with a theory, compare models with it."""
     known = inputs.read(arguments)
     metric = _metric(known, arguments.metric)
-    found = noise_report.noise_report(of_metrics(known, [metric]))
+    report = noise_report.noise_report(of_metrics(known, [metric]))
     results = _against_theory(arguments, known, metric, advance) if arguments.against_theory else []
     if arguments.figures is not None:
         arguments.figures.mkdir(parents=True, exist_ok=True)
-        (arguments.figures / "violins.png").write_bytes(figures.png(noise_report.violins(found)))
+        (arguments.figures / "violins.png").write_bytes(figures.png(noise_report.violins(report)))
         if results:
             noise_figures.write(results, arguments.figures)
     if arguments.json:
-        common.print_json({"noise": noise_report.document(found), "rows": results})
+        common.print_json({"noise": noise_report.document(report), "rows": results})
         return 0
     screen = console()
-    screen.print(noise_report.table(found))
-    for text in found.notes:
+    screen.print(noise_report.table(report))
+    for text in report.notes:
         screen.print(f"note: {text}", style="dim")
     if results:
         print(f"\n{table(results)}")

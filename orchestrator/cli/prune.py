@@ -60,19 +60,19 @@ def document(found: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[
     }
 
 
-def render(found: pruning.Plan, deleted: bool) -> str:
+def render(plan: pruning.Plan, deleted: bool) -> str:
     """Return the result as text."""
     word = "deleted" if deleted else "would delete"
-    number, settled = count(len(found.files), "file"), count(found.attempts, "settled attempt")
-    lines = [f"{word} {number}, {_size(found.size)}, of {settled}"]
-    lines += [f"  {number:>8} {kind:<20} {_size(size):>10}" for kind, number, size in found.kinds()]
-    if open_ := len(found.untouched):
+    number, settled = count(len(plan.files), "file"), count(plan.attempts, "settled attempt")
+    lines = [f"{word} {number}, {_size(plan.size)}, of {settled}"]
+    lines += [f"  {number:>8} {kind:<20} {_size(size):>10}" for kind, number, size in plan.kinds()]
+    if open_ := len(plan.untouched):
         lines.append(
             f"{count(open_, 'attempt')} not touched: in flight, or still running according to their record"
         )
-    if found.unreadable:
-        lines.append(f"{count(len(found.unreadable), 'attempt')} not touched: this user cannot read them")
-    if not deleted and found.files:
+    if plan.unreadable:
+        lines.append(f"{count(len(plan.unreadable), 'attempt')} not touched: this user cannot read them")
+    if not deleted and plan.files:
         lines.append("nothing was changed; to delete them: --delete")
     return "\n".join(lines)
 

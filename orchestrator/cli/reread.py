@@ -61,18 +61,18 @@ def document(found: Reread) -> dict[str, Any]:
     }
 
 
-def render(found: Reread, directory: Path) -> str:
+def render(result: Reread, directory: Path) -> str:
     """Return the result as text."""
-    lines = [f"rule changed: {text}" for text in found.changes]
-    would = "would have" if found.refused else "have"
+    lines = [f"rule changed: {text}" for text in result.changes]
+    would = "would have" if result.refused else "have"
     lines.append(
-        f"read {count(found.read, 'attempt')}: {found.changed} {would} other values, {found.recovered} that "
-        "could not be read before are measurements"
+        f"read {count(result.read, 'attempt')}: {result.changed} {would} other values, {result.recovered} "
+        "that could not be read before are measurements"
     )
-    shown = list(found.unreadable.items())[:_SHOWN]
+    shown = list(result.unreadable.items())[:_SHOWN]
     lines += [f"cannot be read: {name}: {reason}" for name, reason in shown]
-    if len(found.unreadable) > _SHOWN:
-        lines.append(f"... and {len(found.unreadable) - _SHOWN} more")
-    if not found.refused and (found.changed or found.recovered):
+    if len(result.unreadable) > _SHOWN:
+        lines.append(f"... and {len(result.unreadable) - _SHOWN} more")
+    if not result.refused and (result.changed or result.recovered):
         lines.append(f"models of these values: orchestrator status {directory} --fit")
     return "\n".join(lines)

@@ -58,7 +58,7 @@ def watch(directory: Path, interval: float) -> int:
     from rich.live import Live
     from rich.text import Text
 
-    console, found = Console(emoji=False, markup=False), None
+    console, shown = Console(emoji=False, markup=False), None
     try:
         with (
             _Keys() as keys,
@@ -70,18 +70,18 @@ def watch(directory: Path, interval: float) -> int:
 
             campaign = Watch(directory)
             with garbage_collection_off():
-                found = campaign.document()  # a damaged journal ends the view
-            live.update(watch_screen.screen(found, *console.size), refresh=True)
+                shown = campaign.document()  # a damaged journal ends the view
+            live.update(watch_screen.screen(shown, *console.size), refresh=True)
             while keys.pressed(interval) not in _QUIT:
                 try:
-                    found = campaign.document()
-                    live.update(watch_screen.screen(found, *console.size), refresh=True)
+                    shown = campaign.document()
+                    live.update(watch_screen.screen(shown, *console.size), refresh=True)
                 except (OrchestratorError, OSError) as error:
                     live.update(watch_screen.waiting(str(error)), refresh=True)
     except KeyboardInterrupt:
         pass
-    if found is not None:
-        print(f"campaign {found['campaign']}: {found['state']}, round {found['round']}")
+    if shown is not None:
+        print(f"campaign {shown['campaign']}: {shown['state']}, round {shown['round']}")
     return 0
 
 

@@ -182,7 +182,7 @@ def _on_node(node: str, known: State, directory: Path, restore: bool) -> tuple[l
         If no run was.
     """
     wanted = RunStatus.DISCARDED if restore else RunStatus.MEASURED
-    found: list[Run] = []
+    on_node: list[Run] = []
     unknown = 0
     seen: set[str] = set()
     for run, item in known.runs.items():
@@ -192,11 +192,11 @@ def _on_node(node: str, known: State, directory: Path, restore: bool) -> tuple[l
         seen.update(nodes)
         unknown += not nodes
         if any(fnmatchcase(name, node) for name in nodes):
-            found.append(run)
-    if not found:
+            on_node.append(run)
+    if not on_node:
         others = f": they were on {', '.join(sorted(seen))}" if seen else ""
         raise CampaignError(f"no run that is {wanted} was on {node}{others}. Nothing was changed")
-    return found, unknown
+    return on_node, unknown
 
 
 def _nodes(run: Run, item: RunState, directory: Path) -> Iterator[str]:

@@ -109,14 +109,14 @@ def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) ->
     attempts = _attempts(entries)
     files: list[tuple[Path, int]] = []
     folders: list[Path] = []
-    found: dict[_Status, list[Path]] = {status: [] for status in _Status}
+    by_status: dict[_Status, list[Path]] = {status: [] for status in _Status}
     for name in (*attempts.in_flight, *attempts.settled):
         folder = directory / RUNS / name
         status = _status(folder)
         if name in attempts.in_flight and status is not _Status.ABSENT:
             status = _Status.OPEN
-        found[status].append(folder)
-    for folder in found[_Status.OVER]:
+        by_status[status].append(folder)
+    for folder in by_status[_Status.OVER]:
         files += _bulky(folder, keep, folders)
     # The charge of an unconfirmed attempt is looked up by its batch, which must stay.
     final = {name for attempt, name in attempts.settled.items() if attempt not in attempts.unconfirmed}
@@ -124,9 +124,9 @@ def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) ->
     return Plan(
         files=tuple(files),
         folders=tuple(folders),
-        attempts=len(found[_Status.OVER]),
-        untouched=tuple(found[_Status.OPEN]),
-        unreadable=tuple(found[_Status.UNREADABLE]),
+        attempts=len(by_status[_Status.OVER]),
+        untouched=tuple(by_status[_Status.OPEN]),
+        unreadable=tuple(by_status[_Status.UNREADABLE]),
     )
 
 

@@ -58,20 +58,20 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
     known = measurements(history.state, chosen.parameters)
     models, built = fit(modeler(chosen), known), assemble(chosen)
     running, quickest = overview.seen(directory)[1], fastest(built, models, known)
-    found = status.document(history.state, models, known, chosen.evaluation_point, running, quickest)
+    described = status.document(history.state, models, known, chosen.evaluation_point, running, quickest)
     subject = Subject(
         known=known,
         models=models,
         point=chosen.evaluation_point,
         study=counting.study(chosen, known),
         values={item.name: item.values for item in chosen.parameters},
-        units=metrics.units(found["metrics"]),
+        units=metrics.units(described["metrics"]),
         is_exclusive=_is_exclusive(chosen),
         **_without_priors(chosen, known),
     )
     campaign = page_document.Campaign(
         history=history,
-        status=found,
+        status=described,
         text=(directory / loader.CAMPAIGN_FILE).read_text(encoding="utf-8"),
         files="" if folder is None else os.path.relpath(directory.resolve(), folder.resolve()),
         excluded=_excluded(built),

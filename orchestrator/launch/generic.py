@@ -213,10 +213,10 @@ def _sample(rule: Output, texts: Mapping[str, str]) -> Sample | None:
         return None
     if not names:
         raise ValueError(f"{rule.callpath}: no file {rule.file!r} among {', '.join(sorted(texts))}")
-    found = [match for name in names for match in _found(rule, name, texts[name])]
-    if not found and rule.optional:
+    matches = [match for name in names for match in _found(rule, name, texts[name])]
+    if not matches and rule.optional:
         return None
-    if not found:
+    if not matches:
         empty = [name for name in names if not texts[name].strip()]
         note = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
         elsewhere = [name for name in _STREAMS if name not in names and _matches(rule, texts.get(name, ""))]
@@ -226,7 +226,7 @@ def _sample(rule: Output, texts: Mapping[str, str]) -> Sample | None:
         raise ValueError(
             f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{note}{some}"
         )
-    value = _COMBINE[rule.aggregate]([_number(rule, match) for match in found]) * rule.scale
+    value = _COMBINE[rule.aggregate]([_number(rule, match) for match in matches]) * rule.scale
     return Sample(rule.callpath, rule.metric, value)
 
 
@@ -236,22 +236,22 @@ def _matches(rule: Output, text: str) -> bool:
 
 def _found(rule: Output, name: str, text: str) -> Sequence[re.Match[str]]:
     """Return the matches that count; raise ``ValueError`` if they may stand in what was not read."""
-    found = list(re.finditer(rule.pattern, text, re.MULTILINE))
+    matches = list(re.finditer(rule.pattern, text, re.MULTILINE))
     gap = gap_in(text)
     if gap is None:
-        return found
+        return matches
     counting = [
         match
-        for match in found
+        for match in matches
         if (rule.aggregate == "first" and match.end() <= gap.start())
         or (rule.aggregate == "last" and match.start() >= gap.end())
     ]
     if counting:
         return counting
     remedy = ""
-    if len(found) == 1:
-        read = "last" if found[0].start() >= gap.end() else "first"
-        remedy = f"if the program prints it once, set aggregate: {read}, which takes {found[0][0]!r}; else "
+    if len(matches) == 1:
+        read = "last" if matches[0].start() >= gap.end() else "first"
+        remedy = f"if the program prints it once, set aggregate: {read}, which takes {matches[0][0]!r}; else "
     raise ValueError(
         f"{rule.callpath}: of {name} only the beginning and the end were read ({gap[0].strip()[1:-1]}), "
         f"which do not show the {rule.aggregate} of '{rule.pattern}'; {remedy}let a line of "

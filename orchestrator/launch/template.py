@@ -219,13 +219,13 @@ def _outside_quotes(text: str) -> frozenset[int]:
     """
     if _SUBSTITUTION.search(text.replace("\\\n", "")):
         return frozenset()
-    open_, found, position = "", set(), 0
+    open_, outside, position = "", set(), 0
     while position < len(text):
         character = text[position]
         placeholder = _PLACEHOLDER.match(text, position)
         if placeholder is not None:
             if not open_:
-                found.add(position)
+                outside.add(position)
             position = placeholder.end()
             continue
         if character == "\\" and open_ != "'":
@@ -233,7 +233,7 @@ def _outside_quotes(text: str) -> frozenset[int]:
         elif character in "'\"" and open_ in ("", character):
             open_ = "" if open_ else character
         position += 1
-    return frozenset(found)
+    return frozenset(outside)
 
 
 def _filled(text: str, known: _Known, at: _At, quotable: frozenset[int]) -> str:

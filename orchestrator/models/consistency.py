@@ -51,7 +51,7 @@ def contradictions(
         The metric.
     """
     known = {model.callpath: model for model in models if model.metric == metric and holds_at(model, point)}
-    found = []
+    result = []
     for parent, children in _including(families(known), list(runs)).items():
         own = known[parent].predict([point])
         predicted = [known[child].predict([point]) for child in children]
@@ -62,7 +62,7 @@ def contradictions(
         possible = math.hypot(
             float(own.high[0]) - value, *(float(part.value[0] - part.low[0]) for part in predicted)
         )
-        found.append(
+        result.append(
             Contradiction(
                 callpath=parent,
                 metric=metric,
@@ -72,7 +72,7 @@ def contradictions(
                 beyond=total - value > possible,
             )
         )
-    return sorted(found, key=lambda item: item.value - item.total)
+    return sorted(result, key=lambda item: item.value - item.total)
 
 
 def families(known: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -131,7 +131,7 @@ def models(group: Group, rows: Iterable[int], modeler: Modeler) -> dict[int, Mod
         laws = laws_of(group.points, values)
         if None in laws and any(law is not None for law in laws):
             remainders[laws][row] = Remainder.of(group.parameters, group.points, values, laws)
-    found: dict[int, Model] = {}
+    by_row: dict[int, Model] = {}
     for laws, some in remainders.items():
         names = tuple(n for n, law in zip(group.parameters, laws, strict=True) if law is None)
         items = tuple(
@@ -142,8 +142,8 @@ def models(group: Group, rows: Iterable[int], modeler: Modeler) -> dict[int, Mod
         by_label = {(m.callpath, m.metric): m for m in modeler(Measurements(names, items))}
         for row, rest in some.items():
             if (model := by_label.get(group.labels[row])) is not None:
-                found[row] = FactoredModel.of(group, row, rest, names, model)
-    return found
+                by_row[row] = FactoredModel.of(group, row, rest, names, model)
+    return by_row
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

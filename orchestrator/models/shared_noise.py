@@ -81,10 +81,10 @@ def estimate(logs: Floats, centre: Floats, sigma: Floats, origins: Integers) -> 
         As of `SharedNoise`.
     """
     finite = np.isfinite(logs)
-    one = finite.astype(float)
-    number = one.sum(axis=2)
-    same = np.where(finite, _of_origin(one, origins), 1.0)
-    distinct = (one / same).sum(axis=2)
+    counted = finite.astype(float)
+    number = counted.sum(axis=2)
+    same = np.where(finite, _of_origin(counted, origins), 1.0)
+    distinct = (counted / same).sum(axis=2)
     between = np.maximum(distinct - 1, 0).sum(axis=1)
     within = (number - distinct).sum(axis=1)
     if not (between.mean() >= 1 and within.mean() >= 1):
@@ -94,10 +94,10 @@ def estimate(logs: Floats, centre: Floats, sigma: Floats, origins: Integers) -> 
     own = _of_origin(deviation, origins) / same
     mean = deviation.sum(axis=2) / np.maximum(number, 1)
     scale = sigma**2
-    inside = float(((one * (deviation - own) ** 2).sum(axis=(1, 2)) / scale).sum() / within.sum())
-    across = float(((one * (own - mean[:, :, None]) ** 2).sum(axis=(1, 2)) / scale).sum() / between.sum())
+    inside = float(((counted * (deviation - own) ** 2).sum(axis=(1, 2)) / scale).sum() / within.sum())
+    across = float(((counted * (own - mean[:, :, None]) ** 2).sum(axis=(1, 2)) / scale).sum() / between.sum())
     # How many repetitions a shared deviation stands for, on average (Searle et al., section 3.6).
-    spread = number - (one * same).sum(axis=2) / np.maximum(number, 1)
+    spread = number - (counted * same).sum(axis=2) / np.maximum(number, 1)
     size = float(spread.sum() / between.sum())
     if not (inside > 0 and fdtrc(between.mean(), within.mean(), across / inside) < _CHANCE):
         return None

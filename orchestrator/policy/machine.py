@@ -170,28 +170,28 @@ def only_zeros(items: Iterable[RunState]) -> list[str]:
 def findings(state: State) -> dict[str, str]:
     """Return what is to be known of the measurements: one sentence with numbers for each kind of finding."""
     runs = [item for _, item in timed(state)]
-    found = {}
+    sentences = {}
     for kind, by, (who, remedy) in (
         ("busy machine", "others", ("other processes", "end them, or measure on another machine")),
         ("busy host", "stolen", ("the hypervisor", "measure on a machine whose CPUs are not shared")),
     ):
         load = taken(runs, by)
         if load is not None and load.share >= BUSY:
-            found[kind] = (
+            sentences[kind] = (
                 f"{who} took {100 * load.share:.0f} % of the CPU time of timed runs ({load.disturbed} of "
                 f"{load.runs} runs lost {100 * BUSY:.0f} % or more): {remedy}"
             )
     if zeros := only_zeros(runs):
-        found["only zeros"] = (
+        sentences["only zeros"] = (
             f"every value of {', '.join(zeros)} is zero: the program's timer is too coarse for such short "
             "runs, or a pattern reads the wrong number"
         )
     trend = drift(state)
     if trend is not None and trend.certain:
         word = "slower" if trend.change > 0 else "faster"
-        found["drift"] = (
+        sentences["drift"] = (
             f"the same points became {100 * abs(trend.change):.0f} % {word} from the first to the last "
             f"measurement (90 % interval {100 * trend.low:+.0f} to {100 * trend.high:+.0f} %, "
             f"{trend.repetitions} repetitions at {trend.points} points)"
         )
-    return found
+    return sentences

@@ -197,11 +197,11 @@ def _without_units(groups: Groups, source: str) -> tuple[Groups, list[str]]:
     ReadError
         For a point at which a call path has one metric in two units.
     """
-    found: Groups = {}
+    converted_groups: Groups = {}
     converted: dict[str, None] = {}
     for (callpath, heading), values in groups.items():
         name, unit = timed(heading)
-        there = found.setdefault((callpath, name), {})
+        there = converted_groups.setdefault((callpath, name), {})
         if there.keys() & values.keys():
             raise ReadError(
                 f"{source}: {name} of {callpath} has two units at the same points, also as {heading}; "
@@ -211,7 +211,7 @@ def _without_units(groups: Groups, source: str) -> tuple[Groups, list[str]]:
             converted[heading] = None
             values = {point: [value * unit for value in there] for point, there in values.items()}
         there.update(values)
-    return found, list(converted)
+    return converted_groups, list(converted)
 
 
 def in_seconds(names: Iterable[str]) -> str:

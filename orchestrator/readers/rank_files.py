@@ -78,24 +78,24 @@ def _cut(directory: Path, form: Format) -> str:
     return ""
 
 
-def _check_complete(directory: Path, found: Sequence[RankFile], form: Format) -> None:
+def _check_complete(directory: Path, files: Sequence[RankFile], form: Format) -> None:
     by_rank: dict[int, RankFile] = {}
-    for item in found:
+    for item in files:
         other = by_rank.setdefault(item.rank, item)
         if other is not item:
             raise ReadError(
                 f"{item.path}: rank {item.rank} has written {other.path.name}, too: several programs ran in "
                 "one attempt; measure one, and let the others run without the runtime's library"
             )
-        if item.ranks != found[0].ranks:
+        if item.ranks != files[0].ranks:
             raise ReadError(
-                f"{item.path}: one of {item.ranks} ranks, but {found[0].path} is one of {found[0].ranks}"
+                f"{item.path}: one of {item.ranks} ranks, but {files[0].path} is one of {files[0].ranks}"
             )
-    missing = [rank for rank in range(found[0].ranks) if rank not in by_rank]
-    if missing or len(found) > found[0].ranks:
+    missing = [rank for rank in range(files[0].ranks) if rank not in by_rank]
+    if missing or len(files) > files[0].ranks:
         names = ", ".join(map(str, missing[:10])) + (" ..." if len(missing) > 10 else "")
         raise ReadError(
-            f"{directory}: {len(found)} of {found[0].ranks} ranks have left {form.content}; missing: rank "
+            f"{directory}: {len(files)} of {files[0].ranks} ranks have left {form.content}; missing: rank "
             f"{names}. "
             + (_cut(directory, form) or "Was it killed, or does its node write to another file system?")
         )

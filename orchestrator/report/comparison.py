@@ -174,7 +174,7 @@ def _row(
     predictions = [_prediction(row, at) for at in there]
     first = predictions[0] if predictions else {"ratio": None, "low": None, "high": None, "basis": None}
     theory = question.theories.get(callpath)
-    found = {
+    described = {
         "callpath": callpath,
         "metric": metric,
         "category": dict(category),
@@ -200,8 +200,8 @@ def _row(
             if (item := check(condition, row, there, theory)) is not None
         ],
     }
-    words = sentence(found) if row.ratio is not None else f"not comparable: {why_not}"
-    return found | {"sentence": words, "notes": _notes(row)}
+    words = sentence(described) if row.ratio is not None else f"not comparable: {why_not}"
+    return described | {"sentence": words, "notes": _notes(row)}
 
 
 def _prediction(row: Compared, at: At) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def _short(model: Model | None, there: Sequence[At]) -> str | None:
 
 def _growth(row: Compared, there: Sequence[At]) -> list[dict[str, Any]]:
     """Return how both grow in every parameter, and what the pairs say about the growth of the ratio."""
-    found = []
+    growths = []
     symbolic = _both_terms(row)
     for name in _names(row):
         item: dict[str, Any] = {"parameter": name, "a": None, "b": None, "faster": None}
@@ -267,8 +267,8 @@ def _growth(row: Compared, there: Sequence[At]) -> list[dict[str, Any]]:
                 "low": known.quantile(_TAIL),
                 "high": known.quantile(1 - _TAIL),
             }
-        found.append(item)
-    return found
+        growths.append(item)
+    return growths
 
 
 def _names(row: Compared) -> tuple[str, ...]:
@@ -306,7 +306,7 @@ def _part(row: Compared, point: Point) -> dict[str, Any]:
 
 def _theory(row: Compared, theory: Sequence[Term]) -> list[dict[str, Any]]:
     """Return how both models compare with the stated law, per parameter."""
-    found = []
+    laws = []
     for name in _names(row):
         item: dict[str, Any] = {"parameter": name, "stated": _exponents(theory, name)}
         for side, model in (("a", row.first), ("b", row.second)):
@@ -320,8 +320,8 @@ def _theory(row: Compared, theory: Sequence[Term]) -> list[dict[str, Any]]:
                 if terms
                 else None
             )
-        found.append(item)
-    return found
+        laws.append(item)
+    return laws
 
 
 def _verdict(

@@ -101,7 +101,7 @@ def of_campaign(directory: Path, other: bool = False) -> Facts:
         seen.take(entry)
     rules, provenance = seen.campaign, seen.provenance
     executable = provenance.get("compared_executable" if other else "executable") or {}
-    found = {
+    stated = {
         "from": str(directory),
         "campaign": str(rules.get("name", "")),
         INSTANTS[0]: iso(seen.first) if seen.first else "",
@@ -124,8 +124,8 @@ def of_campaign(directory: Path, other: bool = False) -> Facts:
         ("", measure, _MEASURED),
         ("executor: ", executor, _MACHINE),
     ):
-        found |= {f"{label}{key}": _plain(section[key]) for key in keys if section.get(key)}
-    return {label: text for label, text in found.items() if text}
+        stated |= {f"{label}{key}": _plain(section[key]) for key in keys if section.get(key)}
+    return {label: text for label, text in stated.items() if text}
 
 
 class _Seen:

@@ -13,20 +13,20 @@ from orchestrator.report.wording import instant
 from orchestrator.units import count
 
 
-def render(found: Mapping[str, Any]) -> RenderableType:
+def render(dossier: Mapping[str, Any]) -> RenderableType:
     """Return the document as text, with times of this machine's time zone, or of a rehearsal's clock."""
-    proposed = found["proposed"]
-    virtual = any(item.get("host") == "simulated" for item in found["attempts"])
+    proposed = dossier["proposed"]
+    virtual = any(item.get("host") == "simulated" for item in dossier["attempts"])
     where = (
         "as validation"
         if proposed["round"] is None
         else f"in round {proposed['round']}: {proposed['reason']}"
     )
     lines = [
-        f"run {found['run']}: {found['outcome'] or 'not settled'}",
+        f"run {dossier['run']}: {dossier['outcome'] or 'not settled'}",
         f"proposed {instant(proposed['time'], virtual)} {where}",
     ]
-    for attempt in found["attempts"]:
+    for attempt in dossier["attempts"]:
         lines += ["", *_attempt_lines(attempt, virtual)]
     return Group(Text("\n".join(lines)))
 

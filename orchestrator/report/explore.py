@@ -176,11 +176,11 @@ def _alike(responses: tuple[Column, ...], shares: Floats) -> list[str]:
     return texts
 
 
-def document(found: Exploration) -> dict[str, Any]:
+def document(exploration: Exploration) -> dict[str, Any]:
     """Return an exploration as one JSON-ready document."""
     return {
-        "points": found.samples.points,
-        "parameters": [_parameter(column) for column in found.samples.parameters],
+        "points": exploration.samples.points,
+        "parameters": [_parameter(column) for column in exploration.samples.parameters],
         "responses": [
             {
                 "name": response.name,
@@ -196,17 +196,17 @@ def document(found: Exploration) -> dict[str, Any]:
                     for item in ranks
                 ],
             }
-            for response, ranks in found.rankings
+            for response, ranks in exploration.rankings
         ],
         "clusters": {
-            "columns": [column.name for column in found.columns],
-            "similarity": found.shares.tolist(),
+            "columns": [column.name for column in exploration.columns],
+            "similarity": exploration.shares.tolist(),
             "merges": [
-                {"members": list(step.members), "similarity": step.similarity} for step in found.merges
+                {"members": list(step.members), "similarity": step.similarity} for step in exploration.merges
             ],
         },
-        "findings": list(found.findings),
-        "notes": list(found.samples.notes),
+        "findings": list(exploration.findings),
+        "notes": list(exploration.samples.notes),
     }
 
 

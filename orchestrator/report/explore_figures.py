@@ -22,15 +22,15 @@ _LEAST = 1e-9  # distance
 _DECADE = 10.0  # ratio of largest to smallest from which on an axis is logarithmic
 
 
-def clusters(found: Exploration) -> Figure:
+def clusters(exploration: Exploration) -> Figure:
     """Draw the tree of clusters: the more similar columns are, the nearer to their names they are joined.
 
     Lee et al., figure 2: the axis is the largest squared correlation between members of two clusters.
     """
-    names = [_short(column.name) for column in found.columns]
+    names = [_short(column.name) for column in exploration.columns]
     figure = Figure(figsize=(8, 0.9 + 0.24 * len(names)), layout="constrained")
     axes = figure.add_subplot()
-    tree = found.tree.copy()
+    tree = exploration.tree.copy()
     tree[:, 2] = np.maximum(tree[:, 2], _LEAST)  # columns that are the same still need a line
     hierarchy.dendrogram(
         tree, labels=names, orientation="left", ax=axes, color_threshold=0, above_threshold_color="C0"
@@ -39,7 +39,7 @@ def clusters(found: Exploration) -> Figure:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda distance, _: f"{abs(1 - distance):.1f}"))
     axes.set_xlabel("similarity: share of variance of ranks in common (Spearman ρ²)", fontsize="small")
     axes.tick_params(axis="y", labelsize="small")
-    responses = {_short(column.name) for column in found.samples.responses}
+    responses = {_short(column.name) for column in exploration.samples.responses}
     for text in axes.get_yticklabels():
         text.set_color("C3" if text.get_text() in responses else "black")
     for side in ("top", "right", "left"):

@@ -38,9 +38,9 @@ _NOISE = (
 )
 
 
-def page(found: Exploration, title: str, noise: NoiseReport | None) -> str:
+def page(exploration: Exploration, title: str, noise: NoiseReport | None) -> str:
     """Return the page: findings, clusters, noise, and for every response its ranking and associations."""
-    samples = found.samples
+    samples = exploration.samples
     size = (
         f"{count(samples.points, 'point')}, {count(len(samples.parameters), 'parameter')}, "
         f"{count(len(samples.responses), 'response')}"
@@ -48,17 +48,17 @@ def page(found: Exploration, title: str, noise: NoiseReport | None) -> str:
     parts = [
         f"<h1>Exploration of {escape(title)}</h1>",
         f"<p>{escape(size)}</p>",
-        *(f"<p>{escape(text)}</p>" for text in found.findings),
+        *(f"<p>{escape(text)}</p>" for text in exploration.findings),
         *(f'<p class="note">{escape(text)}</p>' for text in samples.notes),
         "<h2>Clusters</h2>",
         f'<p class="note">{escape(_CLUSTERS)}</p>',
-        html_parts.image(explore_figures.clusters(found), "clusters of parameters and responses"),
+        html_parts.image(explore_figures.clusters(exploration), "clusters of parameters and responses"),
         *_noise(noise),
         "<h2>Responses</h2>",
         f'<p class="note">{escape(_RANKING)}</p>',
         f'<p class="note">{escape(_ASSOCIATION)}</p>',
     ]
-    for response, ranks in found.rankings:
+    for response, ranks in exploration.rankings:
         metric = f" <small>{escape(response.unnamed_metric)}</small>" if response.unnamed_metric else ""
         parts.append(f"<h3>{escape(response.name)}{metric}</h3>")
         parts.append(_ranking(ranks))

@@ -30,7 +30,7 @@ def announcements(
     where
         What the point is called.
     """
-    found = []
+    sentences = []
     for name, value in point.items:
         numbers = [item for item in values.get(name, ()) if not isinstance(item, str)]
         if isinstance(value, str) or not numbers:
@@ -43,11 +43,11 @@ def announcements(
                 above = value > end
                 kind = " ".join(filter(None, ("largest" if above else "smallest", what, "value")))
                 share = f"{plain(factor)} times" if above else f"1/{plain(factor)} of"
-                found.append(
+                sentences.append(
                     f"{where} has {name}={value:g}, {share} the {kind} {end:g}: no run "
                     "shows whether the models hold so far beyond"
                 )
-    return found
+    return sentences
 
 
 def of_measured(point: Point | None, known: Measurements, where: str = "the evaluation point") -> list[str]:

@@ -109,8 +109,8 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _fastest(found: Mapping[str, Any] | None) -> str:
-    if not found:
+def _fastest(fastest: Mapping[str, Any] | None) -> str:
+    if not fastest:
         return ""
     rows = [
         (
@@ -119,8 +119,8 @@ def _fastest(found: Mapping[str, Any] | None) -> str:
             row["runs"],
             interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
         )
-        for row in found["measured"]
+        for row in fastest["measured"]
     ]
     heads = ("configuration", "measured s", "runs", "predicted s")
-    lines = "".join(f"<p>{escape(line)}</p>" for line in fastest_lines(found))
+    lines = "".join(f"<p>{escape(line)}</p>" for line in fastest_lines(fastest))
     return "<h2>Fastest measured configurations</h2>" + html_parts.table(heads, rows) + lines

@@ -10,21 +10,21 @@ from orchestrator.report.comparison import label_of
 from orchestrator.report.comparison_text import percent, ratio_of
 
 
-def junit(found: Mapping[str, Any], name: str) -> str:
+def junit(compared: Mapping[str, Any], name: str) -> str:
     """Return a test suite: a test case per call path and metric, failed where a condition is.
 
     What cannot be compared though it was measured in both is an error, as nothing says that it is as before.
 
     Parameters
     ----------
-    found
+    compared
         The document of `orchestrator.report.comparison`.
     name
         Of the suite.
     """
-    rows, ratio = found["rows"], ratio_of(found["names"])
+    rows, ratio = compared["rows"], ratio_of(compared["names"])
     failed = [row for row in rows if any(item["failed"] for item in row["checks"])]
-    unknown = {label_of(item): item["reason"] for item in found["not_compared"]}
+    unknown = {label_of(item): item["reason"] for item in compared["not_compared"]}
     skipped = [row for row in rows if row["ratio"] is None and label_of(row) not in unknown]
     counts = {
         "tests": len({*map(label_of, rows), *unknown}),

@@ -138,10 +138,10 @@ def _kernel(item: Measurement, name: str) -> Kernel | None:
     return Kernel(name=name, callpath=item.callpath, metric=item.metric, ranges=ranges, deviation=deviation)
 
 
-def document(found: NoiseReport) -> dict[str, Any]:
+def document(report: NoiseReport) -> dict[str, Any]:
     """Return the report as a JSON-ready document; all figures are percentages."""
     return {
-        "all": _statistics(found.levels),
+        "all": _statistics(report.levels),
         "kernels": [
             {
                 "callpath": kernel.callpath,
@@ -152,9 +152,9 @@ def document(found: NoiseReport) -> dict[str, Any]:
                     {"point": point.as_dict(), "range": value} for point, value in kernel.ranges.items()
                 ],
             }
-            for kernel in found.kernels
+            for kernel in report.kernels
         ],
-        "notes": list(found.notes),
+        "notes": list(report.notes),
     }
 
 
@@ -167,19 +167,19 @@ def _statistics(levels: Floats) -> dict[str, float]:
     }
 
 
-def table(found: NoiseReport) -> Table:
+def table(report: NoiseReport) -> Table:
     """Return a line per call path, and one for all, for a terminal."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     shown.add_column("noise: range of deviation", overflow="fold")
     for head in ("points", "mean", "median", "min", "max", "of a run"):
         shown.add_column(head, justify="right")
     shown.add_column("noisiest at")
-    for kernel in found.kernels:
+    for kernel in report.kernels:
         worst = max(kernel.ranges, key=lambda point: kernel.ranges[point])
         deviation = f"{kernel.deviation:.2f} %"
         shown.add_row(kernel.name, *_cells(kernel.values), deviation, str(worst))
-    if len(found.kernels) > 1:
-        shown.add_row("all", *_cells(found.levels), "", "")
+    if len(report.kernels) > 1:
+        shown.add_row("all", *_cells(report.levels), "", "")
     return shown
 
 

@@ -180,19 +180,19 @@ def to_table(table: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any], wi
     while spared and _width(columns) > width:
         left_out.append(spared.pop(0))
         del columns[left_out[-1]]
-    found = Table(show_edge=False, pad_edge=False)
+    shown = Table(show_edge=False, pad_edge=False)
     for name, cells in columns.items():
         if name == _REASON:
-            found.add_column(name, overflow="fold")
+            shown.add_column(name, overflow="fold")
         else:
             side: Literal["left", "right"] = "left" if name in _TEXTS else "right"
-            found.add_column(name, justify=side, no_wrap=True, min_width=_longest(name, cells))
+            shown.add_column(name, justify=side, no_wrap=True, min_width=_longest(name, cells))
     for row in zip(*columns.values(), strict=True):
-        found.add_row(*map(Text, row))
+        shown.add_row(*map(Text, row))
     if left_out:
-        found.caption = f"no space for: {', '.join(left_out)}; --csv has every column"
-        found.caption_justify = "left"
-    return found
+        shown.caption = f"no space for: {', '.join(left_out)}; --csv has every column"
+        shown.caption_justify = "left"
+    return shown
 
 
 def _columns(table: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -114,9 +114,9 @@ def table(described: Mapping[str, Any], found: Mapping[str, Any]) -> Table:
     return result
 
 
-def sentences(described: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+def sentences(described: Mapping[str, Any], speedup: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a speedup says: beyond which N efficiency is too low, and where the time is least."""
-    name, limited = label(described), found["limit"]
+    name, limited = label(described), speedup["limit"]
     what = f"{name}: efficiency is below {100 * limited['efficiency']:g} %"
     if limited["processes"] is None:
         yield f"{what} nowhere up to N = {limited['searched']:g}"
@@ -129,6 +129,6 @@ def sentences(described: Mapping[str, Any], found: Mapping[str, Any]) -> Iterato
         )
         beyond = "; beyond what was measured" if limited["processes"] > limited["measured"] else ""
         yield f"{what} beyond N = {limited['processes']:g} [{low}, {high}]{beyond}"
-    if found["fastest"] is not None:
-        least = found["fastest"]
+    if speedup["fastest"] is not None:
+        least = speedup["fastest"]
         yield f"{name}: the time is least on N = {least['processes']:g}: {interval(least['seconds'])} s"

@@ -143,12 +143,12 @@ def _outages(state: State) -> list[dict[str, Any]]:
 
 def _infrastructure(state: State) -> dict[str, Any]:
     """Return what failures of the infrastructure cost, and what the campaign waits for."""
-    found = state.setbacks
+    setbacks = state.setbacks
     return {
-        "charged": core_hours(found.charged),
-        "tries_in_a_row": found.tries,
-        "reason": found.reasons[-1] if found.reasons else None,
-        "waits_until": iso(found.last + found.wait) if found.wait else None,
+        "charged": core_hours(setbacks.charged),
+        "tries_in_a_row": setbacks.tries,
+        "reason": setbacks.reasons[-1] if setbacks.reasons else None,
+        "waits_until": iso(setbacks.last + setbacks.wait) if setbacks.wait else None,
     }
 
 
@@ -214,12 +214,12 @@ def pace_of(state: State, budget: float) -> dict[str, Any] | None:
     """
     if state.stopped is not None or state.stopping is not None or not state.rounds:
         return None
-    found = pace.pace(state.rounds, state.spent, budget)
+    trend = pace.pace(state.rounds, state.spent, budget)
     return {
-        "final_uncertainty_percent": None if found.final is None else 100 * found.final,
-        "exponent": found.exponent,
-        "no_trend": found.no_trend or None,
-        "seconds_left": found.seconds,
+        "final_uncertainty_percent": None if trend.final is None else 100 * trend.final,
+        "exponent": trend.exponent,
+        "no_trend": trend.no_trend or None,
+        "seconds_left": trend.seconds,
     }
 
 

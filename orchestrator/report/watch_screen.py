@@ -59,32 +59,36 @@ def _shares(left: int, flights: int, models: int) -> tuple[int, int, int]:
     return first, second, max(0, left - first - second)
 
 
-def _head(found: Mapping[str, Any], width: int) -> list[Text]:
-    state = standing(found)
-    title = Text(f"{found['campaign']} ({found['id']})  ", style=_TITLE)
+def _head(document: Mapping[str, Any], width: int) -> list[Text]:
+    state = standing(document)
+    title = Text(f"{document['campaign']} ({document['id']})  ", style=_TITLE)
     title.append(state, style=_STATES.get(state, "yellow"))
-    title.append(", rehearsal" * found["virtual"] + f"  round {found['round']}", style="default")
-    if found["started"] is not None:
-        since = f", {about(max(0.0, found['now'] - found['started']))} since the start"
+    title.append(", rehearsal" * document["virtual"] + f"  round {document['round']}", style="default")
+    if document["started"] is not None:
+        since = f", {about(max(0.0, document['now'] - document['started']))} since the start"
         title.append(since * (len(title) + len(since) + len(_QUIT) <= width), style="default")
     title.append(_tail(width - len(title)), style="dim")
-    lines = [title, _bar(found["cost"])]
-    figures = ", ".join(f"{number} {name}" for name, number in found["runs"].items() if number)
-    lines.append(Text(f"runs: {figures or 'none yet'}; {count(found['points'], 'point')} measured"))
-    if found["stop_reason"]:
-        lines.append(Text(f"stop rule: {found['stop_reason']['rule']} ({found['stop_reason']['detail']})"))
-    if found["paused"]:
+    lines = [title, _bar(document["cost"])]
+    figures = ", ".join(f"{number} {name}" for name, number in document["runs"].items() if number)
+    lines.append(Text(f"runs: {figures or 'none yet'}; {count(document['points'], 'point')} measured"))
+    if document["stop_reason"]:
         lines.append(
-            Text(f"paused: {found['paused']['cause']} ({found['paused']['detail']})", style="yellow")
+            Text(f"stop rule: {document['stop_reason']['rule']} ({document['stop_reason']['detail']})")
         )
-    for item in found["outages"]:
+    if document["paused"]:
+        lines.append(
+            Text(f"paused: {document['paused']['cause']} ({document['paused']['detail']})", style="yellow")
+        )
+    for item in document["outages"]:
         what = _TROUBLE.get(item["what"], f"{item['what']} does not answer")
         lines.append(Text(f"{what} ({item['reason']})", style="red"))
-    if found["state"] != "stopped":
-        lines.append(Text(_next_round(found)))
-        lines.append(Text(found["nearest_rule"] if found["pace"] is None else pace_line(found)))
-    if found["uncertainty_percent"] is not None:
-        lines.append(Text(uncertainty_line(found["uncertainty_percent"] / 100, found["uncertainty_targets"])))
+    if document["state"] != "stopped":
+        lines.append(Text(_next_round(document)))
+        lines.append(Text(document["nearest_rule"] if document["pace"] is None else pace_line(document)))
+    if document["uncertainty_percent"] is not None:
+        lines.append(
+            Text(uncertainty_line(document["uncertainty_percent"] / 100, document["uncertainty_targets"]))
+        )
     return lines
 
 
@@ -174,9 +178,9 @@ def _models(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [model for model in found["models"] if model["metric"] not in EFFORT] or found["models"]
 
 
-def _models_table(found: Mapping[str, Any], most: int) -> RenderableType:
+def _models_table(document: Mapping[str, Any], most: int) -> RenderableType:
     """Return the call paths with the largest predictions first, one line each."""
-    models = sorted(_models(found), key=lambda model: -(predicted(model) or 0.0))
+    models = sorted(_models(document), key=lambda model: -(predicted(model) or 0.0))
     hidden = len(models) - most
     table = Table(show_edge=False, pad_edge=False, expand=True, header_style="bold", box=None)
     places = [model["predictions"][0]["point"] for model in models if model["predictions"]]
@@ -190,7 +194,7 @@ def _models_table(found: Mapping[str, Any], most: int) -> RenderableType:
         if places:
             cells.append(interval(model["predictions"][0]) if model["predictions"] else "")
         table.add_row(*map(Text, cells))
-    outdated = found["models_outdated"]
+    outdated = document["models_outdated"]
     title = Text(f"models: {outdated}" if outdated else "models of the last round", style=_TITLE)
     more = [Text(f"and {hidden + 1} more: orchestrator status DIR", style="dim")] if hidden > 0 else []
     return Group(title, table, *more)

@@ -68,19 +68,19 @@ def tasks(study: Study) -> list[Task]:
         values that are not positive.
     """
     given = _given(study)
-    found: list[Task] = []
+    fits: list[Task] = []
     for seed in range(study.seeds):
         # Two generators: the subsets of given training samples depend on no share.
         holding, drawing = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
         train, test = _drawn(study, holding) if given is None else given
         sizes = sorted(set(study.sizes)) or [len(train.items[0].values)]
         drawn = samples.subsets(train, sizes, drawing, study.source)
-        found += [
+        fits += [
             Task(contender=contender, size=size, seed=seed, train=subset, test=test)
             for size, subset in zip(sizes, drawn, strict=True)
             for contender in study.contenders
         ]
-    return sorted(found, key=lambda task: task.size)
+    return sorted(fits, key=lambda task: task.size)
 
 
 def available(study: Study) -> int:

@@ -112,7 +112,7 @@ def run(
 def _errors_of_setting(task: tuple[Study, Priors, Setting, int]) -> list[Errors]:
     study, priors, setting, seed = task
     rng = setting.generator(seed)
-    found: list[Errors] = []
+    errors: list[Errors] = []
     # The noise of computation and of communication differs, and so do their aggregates.
     for kind in dict.fromkeys(case.kind for case in study.cases):
         cases = [case for case in study.cases if case.kind == kind]
@@ -125,8 +125,8 @@ def _errors_of_setting(task: tuple[Study, Priors, Setting, int]) -> list[Errors]
         fitted = [with_prior(classic[case.callpath], priors, located, (None, TRUST)) for case in cases]
         contenders = ([classic[case.callpath] for case in cases], *zip(*fitted, strict=True))
         for contender, models in zip(CONTENDERS, contenders, strict=True):
-            found.append(_errors(contender, cases, models, study, setting))
-    return found
+            errors.append(_errors(contender, cases, models, study, setting))
+    return errors
 
 
 def _classic() -> Modeler:

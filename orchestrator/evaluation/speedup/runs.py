@@ -112,7 +112,7 @@ def on_one_process(runs: Runs, seconds: Floats) -> dict[float, float]:
     }
 
 
-def reference(runs: Runs, scaling: Scaling, one: dict[float, float]) -> Floats:
+def reference(runs: Runs, scaling: Scaling, on_one: dict[float, float]) -> Floats:
     """Return the seconds on one process that every run is compared with, shape (n,); NaN where none is.
 
     Parameters
@@ -122,10 +122,10 @@ def reference(runs: Runs, scaling: Scaling, one: dict[float, float]) -> Floats:
     scaling
         ``strong``, ``weak``: a run of the same size, which in weak scaling is that of a process. ``hybrid``:
         the smallest size of all, where the run's is at least twice as large.
-    one
+    on_one
         As `on_one_process` returns it.
     """
     if scaling == "hybrid":
-        original = min(one)
-        return np.where(original <= _HALF * runs.size, one[original], np.nan)
-    return np.array([one.get(float(size), np.nan) for size in runs.size])
+        original = min(on_one)
+        return np.where(original <= _HALF * runs.size, on_one[original], np.nan)
+    return np.array([on_one.get(float(size), np.nan) for size in runs.size])

@@ -215,13 +215,13 @@ def parse_qos(text: str) -> dict[str, Qos]:
 
 def parse_associations(text: str) -> tuple[Association, ...]:
     """Read lines of ``sacctmgr show associations``; those with other fields than asked for say nothing."""
-    found = []
+    associations = []
     for line in text.splitlines():
         fields = line.split("|")
         if len(fields) == 10:
             account, partition, qos, default, jobs, submitted, by_all, wall, of_job, together = fields
             names = tuple(filter(None, qos.split(",")))
-            found.append(
+            associations.append(
                 Association(
                     account=account,
                     partition=partition,
@@ -234,7 +234,7 @@ def parse_associations(text: str) -> tuple[Association, ...]:
                     most=Most(job=of_job, together=together),
                 )
             )
-    return tuple(found)
+    return tuple(associations)
 
 
 def _default(allowed: Sequence[str]) -> str:

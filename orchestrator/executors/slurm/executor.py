@@ -265,29 +265,29 @@ class SlurmExecutor:
     # --- looking --------------------------------------------------------------------------------------
 
     def _look(self, requests: Sequence[AttemptRequest], unconfirmed: bool) -> list[Observation]:
-        found = self._queue.retry(self._poller.site, self._poller.silence)
-        self._note_job_ids(found)
-        rest = [item for item in requests if item.name not in found]
+        observed = self._queue.retry(self._poller.site, self._poller.silence)
+        self._note_job_ids(observed)
+        rest = [item for item in requests if item.name not in observed]
         if not any(tracked.asked_for for tracked in self._tracked.values()):
             self._shared_jobs.forget()
         for item in rest:
             self._track(item).poll(record_version(item.directory))
-        found |= {item.name: self._observe(item, unconfirmed) for item in rest}
-        unsettled = [item for item in rest if found[item.name].state not in SETTLED]
+        observed |= {item.name: self._observe(item, unconfirmed) for item in rest}
+        unsettled = [item for item in rest if observed[item.name].state not in SETTLED]
         if unsettled and self._poller.refresh(self._elements_to_ask_for()):
             self._cancel_unwanted_jobs()
-            found |= {item.name: self._observe(item, unconfirmed) for item in unsettled}
+            observed |= {item.name: self._observe(item, unconfirmed) for item in unsettled}
         # After its controller was killed, Slurm may not know that a job ended: the job would hold its nodes,
         # and be charged, for ever.
-        finished = [item for item in requests if found[item.name].state is AttemptState.FINISHED]
+        finished = [item for item in requests if observed[item.name].state is AttemptState.FINISHED]
         self._scancel([job for item in finished for job in self._obsolete_jobs(item)])
         for item in requests:
             if item.name in self._tracked:
-                last = found[item.name]
+                last = observed[item.name]
                 waits = last.state in (AttemptState.QUEUED, AttemptState.RUNNING)
                 self._tracked[item.name].waits_for = last.reason if waits else ""
-            self._settle(item, found[item.name])
-        return [found[item.name] for item in requests]
+            self._settle(item, observed[item.name])
+        return [observed[item.name] for item in requests]
 
     def _observe(self, request: AttemptRequest, unconfirmed: bool) -> Observation:
         if request in self._queue:

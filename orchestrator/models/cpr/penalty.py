@@ -57,23 +57,23 @@ def diagonals(mode: Mode, smoothness: Smoothness, entries: float, factor: Floats
         by its jumps (iteratively reweighted least squares). All columns jump at the same nodes.
     """
     nodes = len(mode)
-    found = np.zeros((3, nodes))
-    found[0] = entries * smoothness.ridge / nodes
+    bands = np.zeros((3, nodes))
+    bands[0] = entries * smoothness.ridge / nodes
     if mode.is_categorical or nodes < 2:
-        return found
+        return bands
     gaps = np.diff(mode.nodes) / (mode.nodes[-1] - mode.nodes[0])
     weights = smoothness.slope / gaps
     if smoothness.jump and factor is not None:
         jumps = np.sqrt(np.mean(np.diff(factor, axis=0) ** 2, axis=1))
         weights += smoothness.jump / (jumps + _NO_JUMP)
-    found[0, :-1] += weights
-    found[0, 1:] += weights
-    found[1, :-1] -= weights
+    bands[0, :-1] += weights
+    bands[0, 1:] += weights
+    bands[1, :-1] -= weights
     if smoothness.bend and nodes > 2:
         widths = (gaps[1:] + gaps[:-1]) / 2
         slopes = np.diff(np.eye(nodes), axis=0) / gaps[:, None]
         bends = np.diff(slopes, axis=0)
         full = smoothness.bend * (bends.T / widths) @ bends
         for k in range(3):
-            found[k, : nodes - k] += np.diag(full, -k)
-    return found
+            bands[k, : nodes - k] += np.diag(full, -k)
+    return bands

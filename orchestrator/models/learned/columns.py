@@ -59,23 +59,23 @@ class Columns:
         return found
 
     def _derived(self, x: Floats) -> list[Floats]:
-        found: list[Floats] = []
+        columns: list[Floats] = []
         logs = [values for axis, values in zip(self.axes, x.T, strict=True) if axis.logarithmic]
         if self.trend is not None:
-            found.append(self.trend.at(x))
+            columns.append(self.trend.at(x))
         if self.products and len(logs) > 1:
-            found.append(np.sum(logs, axis=0))
-            found.extend(a - b for a, b in combinations(logs, 2))
+            columns.append(np.sum(logs, axis=0))
+            columns.extend(a - b for a, b in combinations(logs, 2))
             if len(logs) > 2:
-                found.extend(a + b for a, b in combinations(logs, 2))
+                columns.extend(a + b for a, b in combinations(logs, 2))
         if self.values:
             pairs = zip(self.axes, x.T, strict=True)
-            found.extend(axis.numbers(values) for axis, values in pairs if axis.logarithmic)
+            columns.extend(axis.numbers(values) for axis, values in pairs if axis.logarithmic)
         if self.alignment:
             for axis, whole, values in zip(self.axes, self.whole, x.T, strict=True):
                 if whole:
-                    found.extend(_remainders(axis, values))
-        return found
+                    columns.extend(_remainders(axis, values))
+        return columns
 
 
 def columns_of(

@@ -72,7 +72,7 @@ def with_exact_sums(
     if not group.parameters:
         return {}
     blocks = tuple(usable(column, negative) for column in group.points.T)
-    found = {}
+    better = {}
     exact = map(int, np.flatnonzero(repeats_exactly(group.values)))
     for row in filter(models.__contains__, exact):
         values = np.nanmedian(group.values[row], axis=1)
@@ -95,8 +95,8 @@ def with_exact_sums(
             fits.sort(key=lambda fit: -fit.score)
             most = max(fit.weight for fit in fits)
             kept = [fit for fit in fits if fit is best or fit.weight > most - NEGLIGIBLE]
-            found[row] = _model(group, row, models[row], kept)
-    return found
+            better[row] = _model(group, row, models[row], kept)
+    return better
 
 
 def doubtful(group: Group, models: Mapping[tuple[str, str], PmnfModel]) -> list[int]:
@@ -109,20 +109,20 @@ def doubtful(group: Group, models: Mapping[tuple[str, str], PmnfModel]) -> list[
     models
         Of every call path, by call path and metric.
     """
-    found = []
+    rows = []
     for row in map(int, np.flatnonzero(repeats_exactly(group.values))):
         model = models[group.labels[row]]
         if not group.parameters or model.parameters != group.parameters:
             continue
         if model.beyond is not None:
             if len(model.beyond.parameters):
-                found.append(row)
+                rows.append(row)
             continue
         values = np.nanmedian(group.values[row], axis=1)
         known = _Known.of(model.posterior, group.points, values, _tolerance(values))
         if known.scatter > _ROUND or model.posterior.correction is not None:
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def repeats_exactly(values: Floats) -> NDArray[np.bool_]:

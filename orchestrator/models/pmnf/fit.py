@@ -181,9 +181,9 @@ def _fit_same_size(
     uniform over shares, hence the same in any unit.
     """
     size = terms.shape[1] + 1
-    found = coefficients(row, terms, data, free)
-    c, inverse, noise = found.c, found.inverse, found.noise
-    deviation, constant_row = found.deviation, found.constant_row
+    fitted = coefficients(row, terms, data, free)
+    c, inverse, noise = fitted.c, fitted.inverse, fitted.noise
+    deviation, constant_row = fitted.deviation, fitted.constant_row
     dropped = (deviation[0] < 0) & (size > 1) & (not free)
     coefficient_prior = np.full(len(row), float(gammaln(size)))
     if size > 1 and not free:
@@ -196,7 +196,7 @@ def _fit_same_size(
     # A constant of which nothing can be seen is none, and so is a term.
     unseen = np.clip(_SEEN * np.sqrt(data.variance[row]), _INVISIBLE, _VISIBLE)
     c[0] = np.where((np.abs(c[0]) < unseen) & (size > 1), 0.0, c[0])
-    rss, positive = residuals(row, terms, data, c / found.scale)
+    rss, positive = residuals(row, terms, data, c / fitted.scale)
     valid = np.all(np.isfinite(c), axis=0) & positive
     if free:
         valid &= c[0] < 0
@@ -206,11 +206,11 @@ def _fit_same_size(
         # Share of the Gaussian posterior where no coefficient is negative.
         coefficient_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
         coefficient_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
-    unit = np.exp(data.shift[row]) / found.scale
+    unit = np.exp(data.shift[row]) / fitted.scale
     return _Part(
         c=c * unit,
         inverse=inverse * unit * unit[:, None],
-        log_det=found.log_det,
+        log_det=fitted.log_det,
         rss=rss,
         coefficient_prior=coefficient_prior,
         valid=valid,

@@ -166,7 +166,7 @@ def _peeled(
     places, which = np.unique(rest, axis=0, return_inverse=True)
     lines = [np.flatnonzero(which.ravel() == j) for j in range(len(places))]
     others = (*blocks[:k], *blocks[k + 1 :])
-    found: list[Support] = []
+    sums: list[Support] = []
     cheapest = math.inf
     for chosen, scatter in _along(points[:, k], values, sigma, lines, blocks[k], exact):
         misfit, size = len(values) * math.log(scatter), len(chosen)
@@ -187,8 +187,8 @@ def _peeled(
         else:
             joined = [replace(support, misfit=misfit) for support in _joined(chosen, each, k)]
             cheapest = min(cheapest, *(support.cost for support in joined))
-            found += joined
-    return sorted(found, key=lambda support: support.cost)[:_KEPT]
+            sums += joined
+    return sorted(sums, key=lambda support: support.cost)[:_KEPT]
 
 
 def _along(
@@ -270,7 +270,7 @@ def _joined(chosen: tuple[Exponents, ...], each: list[list[Support]], k: int) ->
 
 def _on_line(x: Floats, values: Floats, sigma: Floats, blocks: tuple[Exponents, ...]) -> list[Support]:
     """Describe coefficients along the last parameter: by as few and as round numbers as possible."""
-    found: list[Support] = []
+    sums: list[Support] = []
     at = tuple(x.tolist())
     absent = block_values(x, np.array(blocks)) == 0
     for size in range(1, min(MOST_BLOCKS, len(x)) + 1):
@@ -286,8 +286,8 @@ def _on_line(x: Floats, values: Floats, sigma: Floats, blocks: tuple[Exponents, 
         order = np.argsort(digits + set_costs(blocks, size)[some])[:_KEPT_EACH]
         for k in order[np.isfinite(digits[order])]:
             terms = tuple((blocks[b],) for b in chosen[k])
-            found.append(Support(terms, float(digits[k]), float(unchecked[k])))
-    return sorted(found, key=lambda support: support.cost)[:_KEPT_EACH]
+            sums.append(Support(terms, float(digits[k]), float(unchecked[k])))
+    return sorted(sums, key=lambda support: support.cost)[:_KEPT_EACH]
 
 
 def _explaining(

@@ -201,22 +201,22 @@ def choose(samples: Samples, family: Family, rng: np.random.Generator) -> Choice
     # Streams of their own: how many draws a part takes depends on the number of candidates.
     first, parts, last, beyond_range = rng.spawn(4)
     chosen = finalists(_with_fallback(family.inside(samples), family), samples, first)
-    found = compared(chosen, samples, folds(len(samples), parts), last)
-    if not np.isfinite(found.errors[0]):
+    comparison = compared(chosen, samples, folds(len(samples), parts), last)
+    if not np.isfinite(comparison.errors[0]):
         raise ModelError(f"no learner can be fitted to {len(samples)} points: measure more")
-    share = weights(found) if family.combine else np.eye(len(found.learners))[0]
-    error = mlogq(share[share > 0] @ found.residuals[share > 0])
-    for k, learner in enumerate(found.learners):
-        if learner.family == family.preferred and found.errors[k] <= _TIE * error:
-            share, error = np.eye(len(found.learners))[k], found.errors[k]
+    share = weights(comparison) if family.combine else np.eye(len(comparison.learners))[0]
+    error = mlogq(share[share > 0] @ comparison.residuals[share > 0])
+    for k, learner in enumerate(comparison.learners):
+        if learner.family == family.preferred and comparison.errors[k] <= _TIE * error:
+            share, error = np.eye(len(comparison.learners))[k], comparison.errors[k]
             break
-    best = found.learners[int(np.argmax(share))]
+    best = comparison.learners[int(np.argmax(share))]
     return Choice(
-        learners=found.learners,
-        errors=found.errors,
+        learners=comparison.learners,
+        errors=comparison.errors,
         weights=share,
         error=float(error),
-        outside=_outside(found.learners[:_AT_ENDS], best, family, samples, error, beyond_range),
+        outside=_outside(comparison.learners[:_AT_ENDS], best, family, samples, error, beyond_range),
         samples=len(samples),
     )
 

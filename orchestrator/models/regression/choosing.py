@@ -68,21 +68,21 @@ def compared(
 
     Those that are far behind after the first split are not fitted again: their other residuals are NaN.
     """
-    found = np.full((len(learners), sum(len(split.left_out) for split in splits)), np.nan)
+    residuals = np.full((len(learners), sum(len(split.left_out) for split in splits)), np.nan)
     running = list(range(len(learners)))
     end = 0
     for split in splits:
         begin, end = end, end + len(split.left_out)
         own = streams(rng)
         for k in running:
-            found[k, begin:end] = left_out_residuals(learners[k], samples, split, own(learners[k]))
-        so_far = {k: mlogq(found[k, :end]) for k in running}
+            residuals[k, begin:end] = left_out_residuals(learners[k], samples, split, own(learners[k]))
+        so_far = {k: mlogq(residuals[k, :end]) for k in running}
         running = [k for k in running if so_far[k] <= FAR_BEHIND * min(so_far.values())]
-    complete = np.isfinite(found).all(axis=1)
-    error = _comparable(found, complete, len(splits[0].left_out))
+    complete = np.isfinite(residuals).all(axis=1)
+    error = _comparable(residuals, complete, len(splits[0].left_out))
     # Among those that were not fitted everywhere none is better than one that was.
     order = np.lexsort((error, ~complete))
-    return Compared(tuple(learners[k] for k in order), error[order], found[order])
+    return Compared(tuple(learners[k] for k in order), error[order], residuals[order])
 
 
 def _comparable(residuals: Floats, complete: NDArray[np.bool_], seen: int) -> Floats:
@@ -141,7 +141,7 @@ def _first_of_families(learners: Sequence[Learner]) -> list[Learner]:
     return list(first.values())
 
 
-def weights(found: Compared) -> Floats:
+def weights(comparison: Compared) -> Floats:
     """Return weights of learners whose combination of logarithms predicts best what was left out.
 
     Stacked regression (Breiman 1996) by MLogQ itself, a linear program: squares would have to be bounded
@@ -154,13 +154,13 @@ def weights(found: Compared) -> Floats:
     """
     from scipy.optimize import linprog
 
-    usable = np.flatnonzero(np.isfinite(found.residuals).all(axis=1))
-    alone: Floats = np.eye(len(found.learners))[0]
-    if len(usable) < 2 or not found.errors[0]:
+    usable = np.flatnonzero(np.isfinite(comparison.residuals).all(axis=1))
+    alone: Floats = np.eye(len(comparison.learners))[0]
+    if len(usable) < 2 or not comparison.errors[0]:
         return alone
     # In units of the least error: the solver's tolerance is absolute. The sum of absolute residuals is
     # the largest sum over signs from -1 to 1; weights are what the bounds by each learner cost (duality).
-    residuals = found.residuals[usable] / found.errors[0]
+    residuals = comparison.residuals[usable] / comparison.errors[0]
     members, rows = residuals.shape
     solved = linprog(
         np.append(np.zeros(rows), -1.0),

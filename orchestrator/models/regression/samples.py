@@ -190,7 +190,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
     levels = categories(measurements)
     coded = _coded(measurements, levels)
     groups, zeros = data.groups(coded, positive=True)
-    found: dict[tuple[str, str], Series] = {}
+    series: dict[tuple[str, str], Series] = {}
     for group in groups:
         located = locate(group.values, aggregate, group.origins)
         axes = tuple(
@@ -204,7 +204,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
             samples = Samples(
                 axes=axes, x=x[order], y=located.log_value[k, order], runs=located.count[k, order]
             )
-            found[callpath, metric] = Series(
+            series[callpath, metric] = Series(
                 callpath=callpath,
                 metric=metric,
                 samples=samples,
@@ -215,7 +215,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
                 unvaried=group.unvaried.without(levels),
             )
     labels = dict.fromkeys((item.callpath, item.metric) for item in measurements.items)
-    return [found[label] for label in labels if label in found], zeros
+    return [series[label] for label in labels if label in series], zeros
 
 
 def _first(samples: Samples, group: data.Group, row: int, order: Integers, aggregate: str) -> Samples:

@@ -47,7 +47,7 @@ def chosen_pairs(
     blocks = dict(zip(possible, full.blocks[len(design.predictors) :], strict=True))
     used = np.zeros(full.width, bool)
     used[: design.width] = True
-    error, found = _left_out(parts, used), []
+    error, pairs = _left_out(parts, used), []
     while possible and used.sum() < len(x) / _PER_COLUMN:
         errors = [_left_out(parts, _and(used, blocks[pair])) for pair in possible]
         best = int(np.argmin(errors))
@@ -57,9 +57,9 @@ def chosen_pairs(
         helpful = [pair for pair, value in zip(possible, errors, strict=True) if value < error]
         error = errors[best]
         used = _and(used, blocks[possible[best]])
-        found.append(possible[best])
-        possible = [pair for pair in helpful if pair != found[-1]]
-    return tuple(sorted(found))
+        pairs.append(possible[best])
+        possible = [pair for pair in helpful if pair != pairs[-1]]
+    return tuple(sorted(pairs))
 
 
 def _affordable(design: Design, samples: int) -> list[Pair]:

@@ -81,7 +81,7 @@ def locate_times(timed: Measurements, aggregate: str) -> dict[Key, TimedPoints]:
     aggregate
         The option of the modeler, see `orchestrator.models.noise.locate`.
     """
-    found: dict[Key, TimedPoints] = {}
+    located_times: dict[Key, TimedPoints] = {}
     points = {(item.callpath, item.metric): tuple(item.values) for item in timed.items}
     for group in data.groups(timed, positive=True)[0]:
         located = locate(group.values, aggregate, group.origins)
@@ -95,8 +95,8 @@ def locate_times(timed: Measurements, aggregate: str) -> dict[Key, TimedPoints]:
             x = np.stack([_column(group, name, point) for name in numeric], axis=1)
             notes = (*group.notes[row], *noted[row])
             times = _times(located, row, runs[row])
-            found[(*label, group.category)] = TimedPoints(tuple(numeric), x, times, notes)
-    return found
+            located_times[(*label, group.category)] = TimedPoints(tuple(numeric), x, times, notes)
+    return located_times
 
 
 def _column(group: data.Group, name: str, point: Point) -> NDArray[np.float64]:

@@ -53,7 +53,7 @@ def answer(
     launched = _launched(subject, paths, there)
     cost = _cost(launched or {"value": value, "low": low, "high": high}, cores(there), note)
     parts = _parts(subject, paths, there, value)
-    found = {
+    described = {
         "point": place(there),
         "is_evaluation_point": subject.point is not None,
         "metric": subject.metric,
@@ -70,7 +70,7 @@ def answer(
         "parts": parts[:_MOST_PARTS],
         "overlap": subject.overlap,
     }
-    return {**found, "sentence": sentence(found, there, len(parts))}
+    return {**described, "sentence": sentence(described, there, len(parts))}
 
 
 def _launched(subject: Subject, paths: CallPaths, there: Point) -> dict[str, Any] | None:
@@ -112,29 +112,29 @@ def _parts(subject: Subject, paths: CallPaths, there: Point, total: float) -> li
     return sorted(rows, key=lambda row: -float(row["value"] or 0.0))
 
 
-def sentence(found: dict[str, Any], there: Point, parts: int) -> str:
+def sentence(described: dict[str, Any], there: Point, parts: int) -> str:
     """Return the answer in words."""
-    figures = [plain(found[key], _DIGITS) for key in ("value", "low", "high")]
-    unit = found["unit"]
+    figures = [plain(described[key], _DIGITS) for key in ("value", "low", "high")]
+    unit = described["unit"]
     text = (
         f"At {there} a run takes {figures[0]} {unit} by the models "
         f"(90 % interval {figures[1]} to {figures[2]} {unit})"
     )
-    if found["launched"] is not None:
-        text += f"; with its launch it takes {plain(found['launched']['value'], _DIGITS)} s"
-    if found["cost"] is not None:
-        hours, cores, note = (found["cost"][key] for key in ("core_hours", "cores", "note"))
+    if described["launched"] is not None:
+        text += f"; with its launch it takes {plain(described['launched']['value'], _DIGITS)} s"
+    if described["cost"] is not None:
+        hours, cores, note = (described["cost"][key] for key in ("core_hours", "cores", "note"))
         text += f", which costs {plain(hours, 3)} core-hours on {count(int(cores), 'core')}"
         text += f" ({note})" if note else ""
     text += "."
-    if not found["is_evaluation_point"]:
+    if not described["is_evaluation_point"]:
         text += " No evaluation point was named: these are the largest measured values."
-    if found["summed"] > 1:
+    if described["summed"] > 1:
         text += (
-            f" That is the sum of {found['summed']} call paths; the ends of their intervals were added, as "
-            "if all models erred to the same side."
+            f" That is the sum of {described['summed']} call paths; the ends of their intervals were added, "
+            "as if all models erred to the same side."
         )
-    shown = [row for row in found["parts"] if row["share"] is not None and row["share"] >= _LEAST_SHARE]
+    shown = [row for row in described["parts"] if row["share"] is not None and row["share"] >= _LEAST_SHARE]
     largest = shown[:2] if parts > 1 else []
     if largest:
         named = " and ".join(f"{row['callpath']} ({100 * row['share']:.0f} %)" for row in largest)

@@ -258,7 +258,7 @@ def described_growth(model: Model, grid: Grid, values: Floats) -> list[dict[str,
         ]
     # A constant of a thousandth of the value says nothing about how a call path scales here.
     leading = significant(terms, _ends(grid, model.parameters))
-    found = []
+    growths = []
     for name in model.parameters:
         n, log = growth(leading, name)
         slope = slopes.get(name)
@@ -267,12 +267,12 @@ def described_growth(model: Model, grid: Grid, values: Floats) -> list[dict[str,
         elif falls(leading, name):
             text = f"{name} (falls to a constant)"
         elif slope is not None and abs(slope) >= _CHANGES:
-            found.append(_by_slope(name, slope))
+            growths.append(_by_slope(name, slope))
             continue
         else:
             text = _CONSTANT
-        found.append({"parameter": name, "text": text, "exponent": n, "log": log, "kind": "terms"})
-    return found
+        growths.append({"parameter": name, "text": text, "exponent": n, "log": log, "kind": "terms"})
+    return growths
 
 
 def _by_slope(name: str, slope: float) -> dict[str, Any]:
@@ -349,7 +349,7 @@ def _measured(model: Model, answers: Answers, runs: Runs, is_kept: bool) -> dict
 def lines_through(subject: Subject, grid: Grid) -> list[Line]:
     """Return lines along every numeric parameter: through the default point, and where most was measured."""
     points = subject.known.points
-    found = []
+    lines = []
     for axis in grid.axes:
         if axis.is_categorical or len(axis.stops) < 2:
             continue
@@ -360,8 +360,8 @@ def lines_through(subject: Subject, grid: Grid) -> list[Line]:
         x = np.geomspace(*ends, _CURVE) if axis.is_logarithmic else np.linspace(*ends, _CURVE)
         x = np.unique(np.concatenate([x[1:-1], [float(stop) for stop in axis.stops]]))
         for at in dict.fromkeys([grid.default, Point.of({name: best[name] for name in grid.names})]):
-            found.append(Line(axis.name, at, x))
-    return found
+            lines.append(Line(axis.name, at, x))
+    return lines
 
 
 def curves(model: Model, lines: Sequence[Line], answers: Answers | None = None) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from orchestrator.report.page.sides import sides
 
 
 def document(
-    found: Mapping[str, Any],
+    compared: Mapping[str, Any],
     names: tuple[str, str],
     both: Aligned,
     models: tuple[Sequence[Model], Sequence[Model]],
@@ -25,7 +25,7 @@ def document(
 
     Parameters
     ----------
-    found
+    compared
         From `orchestrator.report.comparison.document`, with ``facts``.
     names
         What A and B are called.
@@ -33,37 +33,37 @@ def document(
         What was measured, and the models of A and of B; they may be empty.
     """
     first, second = names
-    ordered = sorted(found["rows"], key=_interest)
+    ordered = sorted(compared["rows"], key=_interest)
     labels = [label_of(row).removesuffix(f" {row['metric']}") for row in ordered]
     rows = [{**row, "callpath": label} for row, label in zip(ordered, labels, strict=True)]
     failed = [
         f"{word}: {item['condition']}: {', '.join(item[key])}"
         for word, key in (("failed", "failed"), ("not checked", "not_checked"))
-        for item in found["conditions"]
+        for item in compared["conditions"]
         if item[key]
     ]
-    where = ", ".join(f"{name} = {value}" for name, value in found["points"][0].items())
+    where = ", ".join(f"{name} = {value}" for name, value in compared["points"][0].items())
     return {
         "schema": 1,
         "kind": "comparison",
         "title": f"{second} against {first} at {where}",
         "generated": datetime.now(UTC).isoformat(timespec="seconds"),
         "program": f"orchestrator {__version__}",
-        "head": {"facts": [], "answer": None, "warnings": [*failed, *found["notes"]]},
+        "head": {"facts": [], "answer": None, "warnings": [*failed, *compared["notes"]]},
         "parameters": [],
         "grid": {"names": [], "shape": []},
         "callpaths": [],
         "comparison": {
             "names": list(names),
-            "facts": found["facts"],
+            "facts": compared["facts"],
             "rows": rows,
-            **sides(ordered, both, models, found["points"][0]),
+            **sides(ordered, both, models, compared["points"][0]),
         },
         "downloads": [
             {
                 "name": "comparison.json",
                 "type": "application/json",
-                "text": json.dumps(found, indent=1, allow_nan=False),
+                "text": json.dumps(compared, indent=1, allow_nan=False),
             }
         ],
     }

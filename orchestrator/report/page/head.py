@@ -208,19 +208,19 @@ def campaign_warnings(subject: Subject, status: Mapping[str, Any]) -> list[str]:
     subject, status
         Measurements and models, and the status document.
     """
-    found = [f"contradiction: {item['note']}" for item in status["contradictions"]]
-    found += [f"{kind}: {text}" for kind, text in status["machine"].items()]
+    texts = [f"contradiction: {item['note']}" for item in status["contradictions"]]
+    texts += [f"{kind}: {text}" for kind, text in status["machine"].items()]
     if status["no_validation"]:
-        found.append(status["no_validation"])
+        texts.append(status["no_validation"])
     if status["given_up"]:
         given_up = len(status["given_up"])
         verb = "was" if given_up == 1 else "were"
-        found.append(f"{count(given_up, 'run')} {verb} given up: see the list below the failures")
-    found += status["left_out"]
-    found += discarded_lines(status["discarded"])
-    found += status["executables"]
+        texts.append(f"{count(given_up, 'run')} {verb} given up: see the list below the failures")
+    texts += status["left_out"]
+    texts += discarded_lines(status["discarded"])
+    texts += status["executables"]
     if status["uncertainty_percent"] is not None and status["uncertainty_percent"] > 100:
         wide = uncertainty(status["uncertainty_percent"] / 100)
-        found.append(f"the mean width of the 90 % intervals {place(status['uncertainty_targets'])} is {wide}")
-    found += validation.warnings(status["validation"], subject.unit)
-    return [powers(text) for text in found]
+        texts.append(f"the mean width of the 90 % intervals {place(status['uncertainty_targets'])} is {wide}")
+    texts += validation.warnings(status["validation"], subject.unit)
+    return [powers(text) for text in texts]
