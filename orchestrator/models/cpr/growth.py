@@ -50,7 +50,7 @@ def combinations(samples: Samples) -> list[Slopes]:
     return found
 
 
-def chosen_combinations(samples: Samples, rng: np.random.Generator, share: float = 1.0) -> tuple[Slopes, ...]:
+def chosen_combinations(samples: Samples, rng: np.random.Generator) -> tuple[Slopes, ...]:
     """Return the combinations along which a further mode helps.
 
     Parameters
@@ -59,13 +59,8 @@ def chosen_combinations(samples: Samples, rng: np.random.Generator, share: float
         Of variance about 1.
     rng
         Chooses samples and beginnings.
-    share
-        Of the combinations that are tried at all, at random: members of an average shall differ.
     """
     choices = combinations(samples)
-    if share < 1:
-        kept = rng.permutation(len(choices))[: max(1, round(share * len(choices)))]
-        choices = [choices[k] for k in np.sort(kept)] if choices else []
     if len(samples) > _MOST_SAMPLES:
         samples = samples.rows(rng.choice(len(samples), _MOST_SAMPLES, replace=False))
     held = np.zeros(len(samples), bool)

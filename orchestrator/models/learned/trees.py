@@ -18,6 +18,7 @@ from orchestrator.models.regression.samples import Samples
 
 # Of boosted trees on bins: by how much every tree counts, and the least samples of a leaf.
 _RATE, _LEAST_IN_A_LEAF = 0.06, 5
+_BOOSTING_RATE = 0.1  # by which every other boosted tree counts
 
 
 def extra_trees(*, trees: int = 64, depth: int | None = None, leaf: int = 1, **derived: bool) -> Learner:
@@ -30,20 +31,24 @@ def random_forest(*, trees: int = 64, depth: int | None = None, leaf: int = 1, *
     return _forest("RandomForestRegressor", "forest trees", trees, depth, leaf, derived)
 
 
-def gradient_boosting(*, trees: int, depth: int = 4, rate: float = 0.1, **derived: bool) -> Learner:
+def gradient_boosting(*, trees: int, depth: int = 4, **derived: bool) -> Learner:
     """Return boosted trees of small depth, each from half of the samples."""
-    name = named(f"{trees} boosted trees, depth {depth}, rate {rate:g}", derived)
+    name = named(f"{trees} boosted trees, depth {depth}, rate {_BOOSTING_RATE:g}", derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.ensemble import GradientBoostingRegressor
 
         estimator = GradientBoostingRegressor(
-            n_estimators=trees, max_depth=depth, learning_rate=rate, subsample=0.5, random_state=seed(rng)
+            n_estimators=trees,
+            max_depth=depth,
+            learning_rate=_BOOSTING_RATE,
+            subsample=0.5,
+            random_state=seed(rng),
         )
         grown = estimated(name, columns_of(samples, **derived), estimator, samples)
         found = [tree.tree_ for tree in estimator.estimators_[:, 0]]
         start = float(estimator.init_.constant_[0, 0])
-        return replace(grown, estimator=flattened(found, start, rate))
+        return replace(grown, estimator=flattened(found, start, _BOOSTING_RATE))
 
     return learner(name, build)
 
