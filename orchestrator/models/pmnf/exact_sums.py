@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, smape_of
 from orchestrator.models.data import Group
-from orchestrator.models.pmnf.hypotheses import block_values
+from orchestrator.models.pmnf.hypotheses import Exponents, block_values
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.peeling import (
     NEGLIGIBLE,
@@ -73,30 +74,33 @@ def with_exact_sums(
         return {}
     blocks = tuple(usable(column, negative) for column in group.points.T)
     better = {}
-    exact = map(int, np.flatnonzero(repeats_exactly(group.values)))
-    for row in filter(models.__contains__, exact):
-        values = np.nanmedian(group.values[row], axis=1)
-        sigma = _tolerance(values)
-        before = models[row].posterior
-        known = _Known.of(before, group.points, values, sigma)
-        if known.scatter <= _ROUND and before.correction is None:
-            continue
-        # Loop bounds are rounded: what a hypothesis leaves of that needs no more terms.
-        rounded = _Known.of(before, group.points, values, np.maximum(sigma, _ROUNDING)).scatter <= _ROUND
-        different = _different(group.points, values)
-        fits = [
-            fit
-            for support in supports(group.points, values, sigma, blocks)
-            if different - len(support.terms) >= _LEAST_EXCESS
-            and (fit := _fit(group.points, values, sigma, support, known.pieces)) is not None
-            and (fit.is_exact or not (rounded and _is_whole(values)))
-        ]
-        if fits and (best := max(fits, key=lambda fit: fit.score)).score > known.score(best) + _BETTER:
-            fits.sort(key=lambda fit: -fit.score)
-            most = max(fit.weight for fit in fits)
-            kept = [fit for fit in fits if fit is best or fit.weight > most - NEGLIGIBLE]
-            better[row] = _model(group, row, models[row], kept)
+    for row in map(int, np.flatnonzero(repeats_exactly(group.values))):
+        if row in models and (sums := _better(_Exact.of(group, row), models[row].posterior, blocks)):
+            better[row] = _model(group, row, models[row], sums)
     return better
+
+
+def _better(exact: _Exact, before: Posterior, blocks: tuple[tuple[Exponents, ...], ...]) -> list[_Fit]:
+    """Return sums that explain the values better than what was found before, the best first; may be none."""
+    known = _Known.of(before, exact)
+    if known.scatter <= _ROUND and before.correction is None:
+        return []
+    # Loop bounds are rounded: what a hypothesis leaves of that needs no more terms.
+    as_rounded = replace(exact, sigma=np.maximum(exact.sigma, _ROUNDING))
+    rounded = exact.is_whole and _Known.of(before, as_rounded).scatter <= _ROUND
+    different = _different(exact.points, exact.values)
+    fits = [
+        fit
+        for support in supports(exact.points, exact.values, exact.sigma, blocks)
+        if different - len(support.terms) >= _LEAST_EXCESS
+        and (fit := _fit(exact, support, known.pieces)) is not None
+        and (fit.is_exact or not rounded)
+    ]
+    if not fits or (best := max(fits, key=lambda fit: fit.score)).score <= known.score(best) + _BETTER:
+        return []
+    fits.sort(key=lambda fit: -fit.score)
+    most = max(fit.weight for fit in fits)
+    return [fit for fit in fits if fit is best or fit.weight > most - NEGLIGIBLE]
 
 
 def doubtful(group: Group, models: Mapping[tuple[str, str], PmnfModel]) -> list[int]:
@@ -118,8 +122,7 @@ def doubtful(group: Group, models: Mapping[tuple[str, str], PmnfModel]) -> list[
             if len(model.beyond.parameters):
                 rows.append(row)
             continue
-        values = np.nanmedian(group.values[row], axis=1)
-        known = _Known.of(model.posterior, group.points, values, _tolerance(values))
+        known = _Known.of(model.posterior, _Exact.of(group, row))
         if known.scatter > _ROUND or model.posterior.correction is not None:
             rows.append(row)
     return rows
@@ -154,9 +157,40 @@ def _tolerance(values: Floats) -> Floats:
     return arithmetic
 
 
-def _reach(values: Floats, sigma: Floats) -> float:
-    """Return how much more probable an exact sum makes a value than a smooth curve, without its price."""
-    return float(np.log(np.maximum(SMOOTH * values / sigma, 1.0)).mean())
+@dataclass(frozen=True, slots=True)
+class _Exact:
+    """Exact values of a call path.
+
+    Attributes
+    ----------
+    points
+        Shape (points, parameters).
+    values, sigma
+        The values, and the error up to which each is exact, shape (points,).
+    """
+
+    points: Floats
+    values: Floats
+    sigma: Floats
+
+    @classmethod
+    def of(cls, group: Group, row: int) -> Self:
+        values = np.nanmedian(group.values[row], axis=1)
+        return cls(group.points, values, _tolerance(values))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are whole numbers."""
+        return _is_whole(self.values)
+
+    @property
+    def reach(self) -> float:
+        """How much more probable an exact sum makes a value than a smooth curve, without its price."""
+        return float(np.log(np.maximum(SMOOTH * self.values / self.sigma, 1.0)).mean())
+
+    def scatter(self, fitted: Floats, excess: int) -> float:
+        """Return the standard deviation of the values around a sum, in errors of the values, at least 1."""
+        return max(float(np.sqrt((((self.values - fitted) / self.sigma) ** 2).sum() / excess)), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +216,11 @@ class _Known:
     points: int
 
     @classmethod
-    def of(cls, posterior: Posterior, points: Floats, values: Floats, sigma: Floats) -> _Known:
+    def of(cls, posterior: Posterior, exact: _Exact) -> Self:
+        values = exact.values
         used = posterior.coefficients[0] != 0
         with np.errstate(all="ignore"):
-            fitted = np.exp(replace(posterior, correction=None).log_mean(points)[0])
+            fitted = np.exp(replace(posterior, correction=None).log_mean(exact.points)[0])
         terms = tuple(
             tuple((float(i), float(j)) for i, j in term)
             for term, u in zip(posterior.exponents[0], used[1:], strict=True)
@@ -194,10 +229,11 @@ class _Known:
         excess = len(values) - int(used.sum())
         if excess < 1 or not np.isfinite(fitted).all():
             return cls(np.inf, 0.0, len(values), len(values))
-        scatter = max(float(np.sqrt((((values - fitted) / sigma) ** 2).sum() / excess)), 1.0)
-        told = float(np.log(values / sigma).mean() - np.log(scatter))
+        scatter = exact.scatter(fitted, excess)
+        told = float(np.log(values / exact.sigma).mean() - np.log(scatter))
         cost = max(told, 0.5) * int(used.sum()) + (structure_cost(terms) if terms else 0.0)
-        return cls(scatter, cost, _pieces(points, np.log(values / np.maximum(fitted, _TINY))), len(values))
+        pieces = _pieces(exact.points, np.log(values / np.maximum(fitted, _TINY)))
+        return cls(scatter, cost, pieces, len(values))
 
     def score(self, other: _Fit) -> float:
         """Return its natural logarithm of the probability, comparable with that of another sum."""
@@ -244,28 +280,28 @@ class _Fit:
     weight: float
 
 
-def _fit(points: Floats, values: Floats, sigma: Floats, support: Support, pieces: float) -> _Fit | None:
+def _fit(exact: _Exact, support: Support, pieces: float) -> _Fit | None:
     """Fit a sum to all values; return None where these are no evidence for it."""
-    terms = support.terms
+    terms, values, sigma = support.terms, exact.values, exact.sigma
     excess = len(values) - len(terms)
-    design = _columns(points, terms).T
+    design = _columns(exact.points, terms).T
     size = np.abs(design).max(axis=0)
     inverse = np.linalg.pinv(design / size / sigma[:, None], rcond=1e-15)
     covariance = inverse @ inverse.T / np.outer(size, size)
     coefficients = _solved(design / size, values, sigma) / size
-    scatter = _scatter(design, coefficients, values, sigma, excess)
+    scatter = exact.scatter(design @ coefficients, excess)
     error = np.sqrt(np.diag(covariance)) * scatter
     near = _rounded(coefficients, error)
-    if _scatter(design, near, values, sigma, excess) <= 2 * scatter:
+    if exact.scatter(design @ near, excess) <= 2 * scatter:
         coefficients = near
-    if scatter > _EXACT and not _economical(points, terms):
+    if scatter > _EXACT and not _economical(exact.points, terms):
         return None
     structure = structure_cost(terms)
     digits = float(digits_of(coefficients, error).sum())
     evidence = len(values) if scatter <= _EXACT else pieces
     score = -evidence * float(np.log(scatter)) - digits - structure
     fitted = design @ coefficients
-    if evidence * _reach(values, sigma) + score < _LEAST_EVIDENCE or not np.all(fitted > 0):
+    if evidence * exact.reach + score < _LEAST_EVIDENCE or not np.all(fitted > 0):
         return None
     residuals = np.maximum(np.abs(np.log(values / fitted)), _LEAST_MISFIT)
     # The best of N sums that fit no better than others leaves N**(-1/excess) of their residuals.
@@ -313,11 +349,6 @@ def _solved(design: Floats, values: Floats, sigma: Floats) -> Floats:
     weighted, target = design / sigma[:, None], values / sigma
     first = np.linalg.lstsq(weighted, target, rcond=1e-15)[0]
     return np.asarray(first + np.linalg.lstsq(weighted, target - weighted @ first, rcond=1e-15)[0])
-
-
-def _scatter(design: Floats, coefficients: Floats, values: Floats, sigma: Floats, excess: int) -> float:
-    squares = (((values - design @ coefficients) / sigma) ** 2).sum()
-    return max(float(np.sqrt(squares / excess)), 1.0)
 
 
 def _rounded(coefficients: Floats, error: Floats) -> Floats:
