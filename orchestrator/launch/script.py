@@ -18,7 +18,7 @@ import orchestrator
 from orchestrator.errors import CampaignError
 from orchestrator.launch import template as templates
 from orchestrator.launch.profilers import preloading, profiler_variables
-from orchestrator.launch.template import Filled, Program, Template
+from orchestrator.launch.template import Filled, Start, Template
 from orchestrator.storage import SECRET_WORDS
 from orchestrator.types import Application, Resources, Value, format_value
 
@@ -264,7 +264,7 @@ def body_of(
         return Filled(before="", command=command, after="", launched=True, simple=True)
     values = {**_sizes(resources), **settings, **application.values(settings)}
     texts = [name for name, value in values.items() if isinstance(value, str)]
-    program = Program(executable=executable, launcher=starter, prefix=prefix)
+    program = Start(executable=executable, launcher=starter, prefix=prefix)
     return templates.fill(template, values, program, texts)
 
 

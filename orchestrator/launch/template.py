@@ -86,8 +86,8 @@ class Filled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
-    """What is started. ``launcher`` (starts the ranks) and ``prefix`` (before the path) are shell text."""
+class Start:
+    """A program and how it is started: ``launcher`` and ``prefix`` (before the path) are shell text."""
 
     executable: str
     launcher: str = ""
@@ -125,7 +125,7 @@ def parse(text: str, source: str) -> Template:
 
 
 def fill(
-    template: Template, values: Mapping[str, Value], program: Program, texts: Collection[str] = ()
+    template: Template, values: Mapping[str, Value], program: Start, texts: Collection[str] = ()
 ) -> Filled:
     """Replace the placeholders of a template.
 
@@ -162,7 +162,7 @@ def fill(
 @dataclass(frozen=True)
 class _Known:
     values: Mapping[str, Value]
-    program: Program
+    program: Start
     texts: frozenset[str]
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 
 from orchestrator.launch.script import template_of
-from orchestrator.launch.template import Filled, Program, fill
+from orchestrator.launch.template import Filled, Start, fill
 from orchestrator.types import Application, Value
 
 
@@ -16,7 +16,7 @@ def filled(application: Application, settings: Mapping[str, Value]) -> Filled:
     return fill(
         template,
         {**settings, **application.values(settings)},
-        Program(executable="program", launcher="launcher"),
+        Start(executable="program", launcher="launcher"),
     )
 
 

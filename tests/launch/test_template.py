@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import CampaignError
 from orchestrator.launch.script import data_directory, template_of
-from orchestrator.launch.template import Filled, Program, fill, parse
+from orchestrator.launch.template import Filled, Start, fill, parse
 from orchestrator.types import Value
 from tests.launch.scripts import SHOW, execute, script, shown
 from tests.launch.test_values import NASTY
@@ -23,7 +23,7 @@ HEADER = "#!/bin/bash\n# A demo, with the user's own words.\n\n"
 def filled(text: str, values: Mapping[str, Value] | None = None, launcher: str = "mpiexec -n 4") -> Filled:
     values = values or {"n": 64, "p": 4, "word": "fast"}
     texts = [name for name, value in values.items() if isinstance(value, str)]
-    return fill(parse(text, "demo.sh"), values, Program(executable="/opt/app", launcher=launcher), texts)
+    return fill(parse(text, "demo.sh"), values, Start(executable="/opt/app", launcher=launcher), texts)
 
 
 def test_a_template_is_divided_at_the_command_that_starts_the_program() -> None:

@@ -31,8 +31,8 @@ _CHUNK = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
-    """How hard to search.
+class Extent:
+    """How far to search.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def search(
     *,
     keep: int,
     wide: bool = False,
-    effort: Effort = Effort(),
+    extent: Extent = Extent(),
 ) -> tuple[Candidates, Floats]:
     """Find good hypotheses, starting from some.
 
@@ -109,7 +109,7 @@ def search(
     wide
         Allow a parameter in several terms, one term more than there are parameters, and a negative
         constant; all at a cost.
-    effort
+    extent
         How hard to search.
 
     Returns
@@ -120,7 +120,7 @@ def search(
     slots = parameters + 1 if wide else parameters
     candidates, rss = first
     terms = np.pad(candidates.terms, ((0, 0), (0, max(slots - candidates.terms.shape[1], 0)), (0, 0)))
-    size = max(1, _CHUNK // (searched.log_value.shape[1] * effort.beam))
+    size = max(1, _CHUNK // (searched.log_value.shape[1] * extent.beam))
     parts, sums = [], []
     for begin, problem in problems(searched, wide=wide, together=size):
         inside = np.flatnonzero((candidates.row >= begin) & (candidates.row < begin + size))
@@ -129,14 +129,14 @@ def search(
         )
         growing = np.ones(len(problem.variance), dtype=bool)
         best, mass = np.full((2, len(growing)), np.inf)
-        for number in range(effort.rounds):
+        for number in range(extent.rounds):
             # What is coarse may still become the best; later only what is nearly as good as the best.
-            width, reach = (effort.first, np.inf) if number == 0 else (effort.beam, _NEARBY)
+            width, reach = (extent.first, np.inf) if number == 0 else (extent.beam, _NEARBY)
             front = _front(problem, pool, width, reach)
             front = front[growing[pool.row[front]]]
             if not len(front):
                 break
-            pool = _expand(problem, pool, front, effort, keep)
+            pool = _expand(problem, pool, front, extent, keep)
             before = best, mass
             best, mass = _best(pool, pool.rss, len(growing)), _mass(problem, pool)
             growing = (best < (1 - _GROWTH) * before[0]) | (mass > before[1] + _GROWTH)
@@ -156,12 +156,12 @@ def _front(problem: Problem, pool: Pool, beam: int, reach: float) -> NDArray[np.
     return front[_position(pool.row[front]) < beam]
 
 
-def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], effort: Effort, keep: int) -> Pool:
+def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], extent: Extent, keep: int) -> Pool:
     """Add the neighbours of the states in front to the pool."""
     pool.expanded[front] = True
     states = pool.take(front)
     parts, best = [pool], _best(pool, pool.rss, len(problem.variance))
-    for slot, swept, near, moved in _moves(problem, states, effort):
+    for slot, swept, near, moved in _moves(problem, states, extent):
         if not len(moved.row):
             continue
         rss = sweep(problem, moved.row, moved.terms, slot, swept, near)
@@ -173,7 +173,7 @@ def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], effort: Effor
 Move = tuple[int, tuple[int, ...], tuple[bool, ...], Pool]
 
 
-def _moves(problem: Problem, states: Pool, effort: Effort) -> Iterator[Move]:
+def _moves(problem: Problem, states: Pool, extent: Extent) -> Iterator[Move]:
     """Yield (term, swept parameters, whether each only among near blocks, the states it applies to)."""
     slots, parameters = states.terms.shape[1:]
     used = terms_used(states.terms)
@@ -185,13 +185,13 @@ def _moves(problem: Problem, states: Pool, effort: Effort) -> Iterator[Move]:
         for k, j in itertools.permutations(range(parameters), 2):
             has_k, has_j = (states.terms[:, slot, i] > 0 for i in (k, j))
             if k < j:
-                yield slot, (k, j), (True, True), states.take(has_k & has_j & (leading < effort.paired))
+                yield slot, (k, j), (True, True), states.take(has_k & has_j & (leading < extent.paired))
             if k < j and problem.wide:
                 yield slot, (k, j), (False, False), states.take((used == slot) & (leading < 1))
-            if k < j and effort.products and not problem.wide:
+            if k < j and extent.products and not problem.wide:
                 moved = states.take((used >= slot) & (leading < 1))
                 yield slot, (k, j), (False, False), _alone(_alone(moved, slot, k), slot, j)
-            if effort.joined and not problem.wide:
+            if extent.joined and not problem.wide:
                 moved = states.take(has_k & ~has_j & (leading < 1))
                 yield slot, (k, j), (True, False), _alone(moved, slot, j)
 

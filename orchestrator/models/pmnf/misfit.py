@@ -8,7 +8,7 @@ import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.noise import Located
-from orchestrator.models.pmnf.beam import Effort, search
+from orchestrator.models.pmnf.beam import Extent, search
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import fit
@@ -103,7 +103,7 @@ def _wider(task: Task, part: Solution) -> Candidates:
     first = part.candidates.take(index), part.fits.rss[index]
     if len(task.tables) > 1:
         first = _merged(first, shared(searched))
-    found, _ = search(searched, first, keep=task.keep, wide=True, effort=Effort(rounds=3, beam=4, paired=2))
+    found, _ = search(searched, first, keep=task.keep, wide=True, extent=Extent(rounds=3, beam=4, paired=2))
     return Candidates.join([found, part.candidates])
 
 

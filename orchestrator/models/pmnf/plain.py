@@ -8,7 +8,7 @@ import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.noise import Located
-from orchestrator.models.pmnf.beam import Effort, search
+from orchestrator.models.pmnf.beam import Extent, search
 from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import fit
@@ -22,7 +22,7 @@ from orchestrator.models.pmnf.weighting import Weighting, weighting
 # paths that none fits. As many as keep the number of combinations in the thousands; chosen by hand.
 _REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
 _MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
-_THOROUGH = Effort(rounds=6, first=16, beam=16, paired=8, joined=True, products=True)
+_THOROUGH = Extent(rounds=6, first=16, beam=16, paired=8, joined=True, products=True)
 # Log posterior up to which hypotheses are searched for, and largest factor by which the variance may be
 # larger than estimated. Chosen by hand; not derived.
 _EDGE = REACH + PENALTY
@@ -96,5 +96,5 @@ def _search(searched: Searched, keep: int) -> Candidates:
         return candidates
     again = searched.rows(lost)
     first = start(again, _MORE_REPRESENTATIVES.get(count, 2), 4)
-    more, _ = search(again, first, keep=keep, effort=_THOROUGH)
+    more, _ = search(again, first, keep=keep, extent=_THOROUGH)
     return Candidates.join([candidates, Candidates(lost[more.row], more.terms)])

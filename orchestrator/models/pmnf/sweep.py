@@ -71,27 +71,26 @@ def swept_residuals(
     shape = levels[0].shape[1], levels[1].shape[1]
     result, negative = np.empty((states, outer * inner)), np.empty((states, outer * inner))
     rest, base = np.empty((width, points)), np.empty(points)
-    gram, inverse, right, c = (
-        np.empty((width, width)),
-        np.empty((width, width)),
-        np.empty(width),
-        np.empty(width),
-    )
+    gram, inverse = np.empty((width, width)), np.empty((width, width))
+    right, c = np.empty(width), np.empty(width)
     # Sums of the column squared, with the target, and with what stays, per combination of distinct values.
     grid = np.empty((width + 2, shape[0], shape[1]))
     above, across = np.empty((2, shape[0], outer)), np.empty((2, shape[1], inner))
     sums, mixed = np.empty((width + 2, inner)), np.empty((width, inner))
     for state in range(states):
         r, term, m = row[state], terms[state, slot], 0
+        # --- The m columns that stay: the other terms, and the constant as the last one.
         for t in range(width - 1):
             if t != slot and _blocks(terms[state, t]):
                 _column(terms[state, t], swept, False, begin, table, scale[r], rest[m])
                 m += 1
         rest[m] = scale[r]
         m += 1
-        _column(term, swept, True, begin, table, scale[r], base)
         total = _without_column(rest[:m], root[r], gram[:m, :m], inverse[:m, :m], right[:m], c[:m])
+        # --- The term without the swept parameters, summed over points with the same values of these.
+        _column(term, swept, True, begin, table, scale[r], base)
         _sum_up(base, root[r], rest[:m], cells, grid)
+        # --- Every block of the outer parameter, with all of the inner at once.
         for axis, target in enumerate((above, across)):
             which = term[swept[axis]] if swept[axis] >= 0 and len(near[axis]) > 1 else 0
             _levels(levels[axis], near[axis][which], target)
@@ -106,6 +105,7 @@ def swept_residuals(
                 result[state, part],
                 negative[state, part],
             )
+        # --- Block 0 of a term that has no other block: the state without the term.
         if swept[0] < 0 and _blocks(term) == (term[swept[1]] != 0):
             result[state, 0] = _without_term(inverse[:m, :m], c[:m], total)
             negative[state, 0] = np.inf

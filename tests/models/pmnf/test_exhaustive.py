@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import nnls
 
 from orchestrator.models.base import Floats
-from orchestrator.models.pmnf.beam import Effort, search
+from orchestrator.models.pmnf.beam import Extent, search
 from orchestrator.models.pmnf.candidates import Candidates, Searched
 from orchestrator.models.pmnf.exhaustive import screen
 from orchestrator.models.pmnf.hypotheses import block_values, partitions
@@ -98,7 +98,7 @@ def test_search_finds_the_best_of_all_three_parameter_hypotheses(seed: int) -> N
             everything.append(terms)
     least = min(relative_rss(terms, blocks, values) for terms in everything)
     known = searched(blocks, values[None], 9e-4)
-    found, _ = search(known, start(known, 5, 2), keep=60, effort=Effort(joined=True))
+    found, _ = search(known, start(known, 5, 2), keep=60, extent=Extent(joined=True))
     assert best(found, blocks, values) == pytest.approx(least, rel=1e-6)
 
 
