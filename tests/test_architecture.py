@@ -265,8 +265,9 @@ def test_the_package_stays_small_at_the_top() -> None:
 
 
 MAPPED = (
-    *("campaign", "control", "doctor", "executors/slurm", "journal", "launch"),
-    *("models", "models/curves", "models/pmnf", "models/swc"),
+    *("api", "campaign", "control", "doctor", "executors/slurm", "journal", "launch"),
+    *("models", "models/cpr", "models/curves", "models/learned", "models/pmnf", "models/regression"),
+    *("models/speedup", "models/splines", "models/swc"),
     *("policy", "readers", "report", "report/page", "strategies", "strategies/information"),
 )
 

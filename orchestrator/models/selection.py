@@ -26,7 +26,7 @@ from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
 from orchestrator.models.progress import tracked
 from orchestrator.models.regression import modeler as regression
 from orchestrator.models.regression.choice import Candidates, Family, Memory
-from orchestrator.models.regression.choosing import attempt
+from orchestrator.models.regression.cross_validation import attempt
 from orchestrator.models.regression.formula import FORMULA, Formula, formula_learner
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import RegressionModel, SymbolicRegressionModel

@@ -16,7 +16,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.regression.choosing import (
+from orchestrator.models.regression.cross_validation import (
     FAR_BEHIND,
     Beyond,
     beyond,

@@ -11,7 +11,7 @@ import numpy as np
 from orchestrator.models.base import Category, Floats, Model, Prediction, document, unit_of
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import HALF_WIDTH, Predictive
-from orchestrator.models.regression.choosing import middle
+from orchestrator.models.regression.cross_validation import middle
 from orchestrator.models.regression.errors import Errors, Growth
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Axis, decoded, encoded

@@ -13,7 +13,7 @@ from orchestrator.models.base import Floats, Key, Model, Modeler, finite, one_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.regression.choice import Choice, Family, Memory, in_order
-from orchestrator.models.regression.choosing import attempt
+from orchestrator.models.regression.cross_validation import attempt
 from orchestrator.models.regression.errors import UNKNOWN, Errors
 from orchestrator.models.regression.folds import folds
 from orchestrator.models.regression.learner import Learner, streams

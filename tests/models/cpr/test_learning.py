@@ -19,7 +19,7 @@ from orchestrator.models.cpr.fitting import neighbours
 from orchestrator.models.cpr.growth import chosen_combinations, combinations
 from orchestrator.models.cpr.penalty import Smoothness
 from orchestrator.models.cpr.warm import continued
-from orchestrator.models.regression.choosing import beyond
+from orchestrator.models.regression.cross_validation import beyond
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.models.regression.trend import Trend, fit_trend, on_trend

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.intervals import predictive
-from orchestrator.models.regression import choice, choosing, first
+from orchestrator.models.regression import choice, cross_validation, first
 from orchestrator.models.regression.choice import Choice, Family, choose
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import Continuation, Extrapolation, RegressionModel
@@ -55,7 +55,7 @@ def test_the_best_by_left_out_samples_is_taken_and_the_comparison_is_kept() -> N
 
 def test_errors_of_one_part_are_made_comparable() -> None:
     residuals = np.array([[0.1, 0.1, 0.3, 0.3], [0.16, 0.16, np.nan, np.nan], [np.nan] * 4])
-    found = choosing._comparable(residuals, np.array([True, False, False]), 2)
+    found = cross_validation._comparable(residuals, np.array([True, False, False]), 2)
     assert found == pytest.approx([0.2, 0.32, np.inf])
 
 
@@ -205,7 +205,7 @@ def test_of_many_samples_every_part_chooses_what_predicts_beyond() -> None:
 def test_many_samples_are_looked_at_in_parts_without_a_common_one(number: int, sizes: list[int]) -> None:
     x = np.arange(float(number))[:, None]
     samples = Samples(axes=(Axis(name="x"),), x=x, y=x[:, 0], runs=np.ones(number))
-    found = choosing.parts(samples, np.random.default_rng(0))
+    found = cross_validation.parts(samples, np.random.default_rng(0))
     assert [len(part) for part in found] == sizes
     rows = np.concatenate([part.x[:, 0] for part in found])
     assert len(set(rows)) == len(rows) and all(np.all(np.diff(part.y) > 0) for part in found)
@@ -256,10 +256,10 @@ def test_many_learners_of_one_family_do_not_outvote_the_best_of_another() -> Non
     residuals = np.concatenate([left_out, left_out + 1])  # shifted to meet another learner: worse
     errors = np.abs(residuals).mean(axis=1)
     errors[-1] = np.inf
-    seen = choosing.Beyond(axis=0, distances=np.ones(2), residuals=residuals, errors=errors)
+    seen = cross_validation.Beyond(axis=0, distances=np.ones(2), residuals=residuals, errors=errors)
     found = choice._best_of_families([*agreeing, *others], seen)
     assert [places.tolist() for places in found] == [[0, 1, 2], [4]]
-    middles = np.array([choosing.middle(residuals[places]) for places in found])
+    middles = np.array([cross_validation.middle(residuals[places]) for places in found])
     assert choice._probably_best(np.abs(middles), np.random.default_rng(0)).tolist() == [0, 1]
     seen = replace(seen, errors=np.where(np.arange(12) % 6 < 4, errors, np.inf))
     (places,) = choice._best_of_families([*agreeing, *others], seen)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orchestrator.models.base import Floats
-from orchestrator.models.regression.choosing import Compared, mlogq, weights
+from orchestrator.models.regression.cross_validation import Compared, mlogq, weights
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.trend import fit_trend
 
