@@ -50,13 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def document(found: Changed, restored: bool) -> dict[str, Any]:
+def document(changed: Changed, restored: bool) -> dict[str, Any]:
     """Return the result, JSON-ready."""
     return {
-        "restored" if restored else "discarded": [run.id for run in found.runs],
-        "reason": found.reason,
-        "cost": core_hours(found.cost),
-        "node_unknown": found.unknown,
+        "restored" if restored else "discarded": [run.id for run in changed.runs],
+        "reason": changed.reason,
+        "cost": core_hours(changed.cost),
+        "node_unknown": changed.unknown,
     }
 
 

@@ -89,15 +89,15 @@ def _show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(found: effort.Profile) -> list[dict[str, Any]]:
+def _rows(profile: effort.Profile) -> list[dict[str, Any]]:
     """Return one row per call path, those with the most blocks and bytes first."""
-    sums = effort.samples(found)
-    wanted = {metric: "mean" if metric == effort.SIZE else "sum" for metric in found.metrics}
+    sums = effort.samples(profile)
+    wanted = {metric: "mean" if metric == effort.SIZE else "sum" for metric in profile.metrics}
     rows: dict[str, dict[str, Any]] = {
-        path: {"callpath": path, **dict.fromkeys(found.metrics)} for path in found.callpaths
+        path: {"callpath": path, **dict.fromkeys(profile.metrics)} for path in profile.callpaths
     }
     for sample in sums:
         if sample.aggregate == wanted[sample.metric]:
             rows[sample.callpath][sample.metric] = sample.value
-    weight = [metric for metric in (effort.BLOCKS, effort.SENT, effort.RECEIVED) if metric in found.metrics]
+    weight = [metric for metric in (effort.BLOCKS, effort.SENT, effort.RECEIVED) if metric in profile.metrics]
     return sorted(rows.values(), key=lambda row: [-(row[metric] or 0) for metric in weight])

@@ -46,16 +46,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if complaints or (arguments.delete and found.unreadable) else 0
 
 
-def document(found: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[str, Any]:
+def document(plan: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[str, Any]:
     """Return the result, JSON-ready."""
     return {
         "deleted": deleted,
-        "files": len(found.files),
-        "bytes": found.size,
-        "kinds": [{"kind": kind, "files": number, "bytes": size} for kind, number, size in found.kinds()],
-        "attempts": found.attempts,
-        "untouched": [str(path) for path in found.untouched],
-        "unreadable": [str(path) for path in found.unreadable],
+        "files": len(plan.files),
+        "bytes": plan.size,
+        "kinds": [{"kind": kind, "files": number, "bytes": size} for kind, number, size in plan.kinds()],
+        "attempts": plan.attempts,
+        "untouched": [str(path) for path in plan.untouched],
+        "unreadable": [str(path) for path in plan.unreadable],
         "complaints": complaints,
     }
 

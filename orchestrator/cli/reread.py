@@ -49,15 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if found.refused else 0
 
 
-def document(found: Reread) -> dict[str, Any]:
+def document(result: Reread) -> dict[str, Any]:
     """Return the result, JSON-ready."""
     return {
-        "read": found.read,
-        "changed": 0 if found.refused else found.changed,
-        "recovered": 0 if found.refused else found.recovered,
-        "rules": list(found.changes),
-        "unreadable": dict(found.unreadable),
-        "refused": found.refused,
+        "read": result.read,
+        "changed": 0 if result.refused else result.changed,
+        "recovered": 0 if result.refused else result.recovered,
+        "rules": list(result.changes),
+        "unreadable": dict(result.unreadable),
+        "refused": result.refused,
     }
 
 

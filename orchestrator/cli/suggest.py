@@ -157,11 +157,11 @@ def _campaign(arguments: argparse.Namespace) -> Campaign | None:
     return None if directory is None or arguments.processes is not None else session.load(directory)
 
 
-def _table(found: Sequence[Suggestion]) -> Table:
+def _table(suggestions: Sequence[Suggestion]) -> Table:
     table = Table(show_edge=False, pad_edge=False)
     for heading in ("point", "repetitions", "core-hours", "why"):
         table.add_column(heading, overflow="fold")
-    for item in found:
+    for item in suggestions:
         cost = "?" if item.cost is None else f"{core_hours(item.cost):.4g}"
         cells = (str(item.choice.point), str(item.choice.repetitions), cost, item.choice.reason)
         table.add_row(*map(Text, cells))

@@ -162,6 +162,6 @@ def refuse_open_runs(
     _refuse(slurm_preflight.time_fault(built, limits, cluster))
 
 
-def _refuse(found: preflight.Fault | None) -> None:
-    if found is not None:
-        raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
+def _refuse(fault: preflight.Fault | None) -> None:
+    if fault is not None:
+        raise CampaignError(f"{fault.detail}; {fault.remedy}. Nothing was begun")

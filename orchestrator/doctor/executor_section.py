@@ -94,9 +94,9 @@ def _cores_known(options: SlurmOptions) -> bool:
 # --- partition and cores ----------------------------------------------------------------------------
 
 
-def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partition]) -> Iterator[Check]:
+def _partition(options: SlurmOptions, cluster: Cluster, partitions: Sequence[Partition]) -> Iterator[Check]:
     known = [item.name for item in cluster.partitions]
-    if options.partition is None and not found:
+    if options.partition is None and not partitions:
         remedy = f"set executor.partition; known: {', '.join(known)}"
         yield failed("partition", "no partition is set, and the cluster has no default", remedy)
         return
@@ -104,7 +104,7 @@ def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partitio
         if name not in known:
             remedy = f"correct executor.partition; {did_you_mean(name, known)}"
             yield failed("partition", f"the cluster has no partition {name!r}", remedy)
-    for item in found:
+    for item in partitions:
         if not item.up:
             yield failed(
                 "partition", f"{item.name} is not up: it accepts no jobs", "set another executor.partition"
@@ -117,12 +117,12 @@ def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partitio
 
 
 def _fit(
-    options: SlurmOptions, found: Sequence[Partition], largest: Resources, longest: float | None
+    options: SlurmOptions, partitions: Sequence[Partition], largest: Resources, longest: float | None
 ) -> Iterator[Check]:
-    item = _together(found)
+    item = _together(partitions)
     if options.cores_per_node is None and item.cores:
         # A run that fits on no node of one partition starts in another.
-        yield _unknown_cores(max(found, key=lambda one: one.cores[:1]), largest)
+        yield _unknown_cores(max(partitions, key=lambda one: one.cores[:1]), largest)
     else:
         yield _cores(options, item)
     yield from _hardware_threads(options, item)
@@ -140,14 +140,14 @@ def _fit(
         yield ok("pack", detail) if pack == Pack() else warning("pack", detail, remedy)
 
 
-def _together(found: Sequence[Partition]) -> Partition:
+def _together(partitions: Sequence[Partition]) -> Partition:
     """Return several partitions as one with the nodes of all: a job starts in whichever takes it."""
-    times = [item.time for item in found]
+    times = [item.time for item in partitions]
     return replace(
-        found[0],
-        name=" and ".join(item.name for item in found),
-        cores=tuple(sorted({cores for item in found for cores in item.cores})),
-        threads=max(item.threads for item in found),
+        partitions[0],
+        name=" and ".join(item.name for item in partitions),
+        cores=tuple(sorted({cores for item in partitions for cores in item.cores})),
+        threads=max(item.threads for item in partitions),
         time=None if None in times else max(time for time in times if time is not None),
     )
 

@@ -160,10 +160,10 @@ def _completed_by_a_run(
     return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
 
 
-def _in_spite_of(found: Sequence[Candidate], exit_code: int) -> str:
+def _in_spite_of(candidates: Sequence[Candidate], exit_code: int) -> str:
     return (
-        f"the run that failed {_yield(tuple(found), 0)}; if it did its work all the same, write exit_codes: "
-        f"[0, {exit_code}] below measure, and what only such runs print as success"
+        f"the run that failed {_yield(tuple(candidates), 0)}; if it did its work all the same, write "
+        f"exit_codes: [0, {exit_code}] below measure, and what only such runs print as success"
     )
 
 

@@ -99,14 +99,14 @@ def launcher_for(
     return found.pattern(resources)
 
 
-def unlaunched(found: Launcher, executable: str, serial: bool) -> Launcher:
+def unlaunched(launcher: Launcher, executable: str, serial: bool) -> Launcher:
     """Return the launcher that was found, or none where a program without MPI is started by itself.
 
     That is where no run has several ranks and nothing shows that the program calls MPI. ``srun`` is kept: it
     binds a program to its cores.
     """
-    alone = serial and found.kind != "srun" and not calls_mpi(executable)
-    return Launcher(kind="none") if alone else found
+    alone = serial and launcher.kind != "srun" and not calls_mpi(executable)
+    return Launcher(kind="none") if alone else launcher
 
 
 @cache

@@ -133,8 +133,8 @@ def _whole(match: re.Match[str], start: int, end: int, thousands: str | None) ->
     return f"{before}{text}{after}"
 
 
-def _matched(found: re.Match[str] | None) -> str:
-    return found[0] if found else ""
+def _matched(match: re.Match[str] | None) -> str:
+    return match[0] if match else ""
 
 
 def _joined(text: str, thousands: str | None) -> str:

@@ -106,13 +106,13 @@ class _Weighing:
 
         return of_groups(every, self.search.aggregate)
 
-    def weighed(self, group: data.Group, located: Located, found: Sequence[PmnfModel]) -> Iterable[Model]:
+    def weighed(self, group: data.Group, located: Located, formulas: Sequence[PmnfModel]) -> Iterable[Model]:
         """Return all that explains the call paths of a group, by their formulas."""
-        models = {(item.callpath, item.metric): item for item in found}
+        models = {(item.callpath, item.metric): item for item in formulas}
         # Of a parameter that varies in other categories only, curves know nothing.
         rows = [k for k, label in enumerate(group.labels) if models[label].parameters == group.parameters]
         if not rows:
-            return found
+            return formulas
         if len(rows) < len(models):
             kept = np.array(rows, dtype=np.intp)
             group, located = group.take(kept), located.rows(kept)

@@ -115,7 +115,7 @@ def _differing(runs: Sequence[Settings]) -> tuple[str, ...]:
     return differing(runs, sorted(integer, key=lambda name: name != PROCESSES))
 
 
-def _value(found: Settings, name: str, path: Path) -> Value:
-    if name not in found:
-        raise ReadError(f"{path}: no global {name!r}; there are {', '.join(found)}")
-    return value_of(found[name], f"{path}: global {name}")
+def _value(settings: Settings, name: str, path: Path) -> Value:
+    if name not in settings:
+        raise ReadError(f"{path}: no global {name!r}; there are {', '.join(settings)}")
+    return value_of(settings[name], f"{path}: global {name}")

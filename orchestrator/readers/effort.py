@@ -99,11 +99,11 @@ def _values(callpaths: Sequence[str], raw: Values, inclusive: bool) -> Values:
     return values
 
 
-def samples(found: Profile) -> list[Sample]:
+def samples(counts: Profile) -> list[Sample]:
     """Aggregate over ranks by mean, max, min and sum; communicator sizes only over ranks that have one."""
     result: list[Sample] = []
-    for number, metric in enumerate(found.metrics):
-        for path, row in zip(found.callpaths, found.values[:, :, number], strict=True):
+    for number, metric in enumerate(counts.metrics):
+        for path, row in zip(counts.callpaths, counts.values[:, :, number], strict=True):
             there = row[~np.isnan(row)]
             if there.size:
                 aggregates = {"mean": there.mean(), "max": there.max(), "min": there.min()}
@@ -121,9 +121,9 @@ def _check_names(item: RankFile) -> None:
         )
 
 
-def _counted(directory: Path, found: Profile, mpi: bool) -> Profile:
+def _counted(directory: Path, counts: Profile, mpi: bool) -> Profile:
     """Leave out the metrics that were not counted: absent is not zero."""
-    blocks = bool(np.nansum(found.values[:, :, METRICS.index(BLOCKS)]))
+    blocks = bool(np.nansum(counts.values[:, :, METRICS.index(BLOCKS)]))
     if not blocks and not mpi:
         raise ReadError(
             f"{directory}: nothing was counted: no function was compiled with 'orchestrator effort "
@@ -131,8 +131,8 @@ def _counted(directory: Path, found: Profile, mpi: bool) -> Profile:
         )
     left_out = set() if blocks else {BLOCKS}
     left_out |= set() if mpi else {SENT, RECEIVED, SIZE}
-    kept = [number for number, metric in enumerate(found.metrics) if metric not in left_out]
-    return Profile(found.callpaths, tuple(found.metrics[i] for i in kept), found.values[:, :, kept])
+    kept = [number for number, metric in enumerate(counts.metrics) if metric not in left_out]
+    return Profile(counts.callpaths, tuple(counts.metrics[i] for i in kept), counts.values[:, :, kept])
 
 
 def _inclusive(callpaths: Sequence[str], values: Values) -> Values:

@@ -115,18 +115,18 @@ def _without_empty_ends(
 
 
 def _split(
-    found: Sequence[tuple[str, list[str]]], choice: Choice, source: str
+    lines: Sequence[tuple[str, list[str]]], choice: Choice, source: str
 ) -> tuple[Sequence[str], Sequence[tuple[str, list[str]]]]:
     """Return the names of the columns, and the rows of values."""
-    where, first = found[0] if found else (source, [])
+    where, first = lines[0] if lines else (source, [])
     first = [field.strip() for field in first]
     headed = len(first) >= 2 and is_header(first)
     if choice.names is not None:
-        return choice.names, found[headed:]
+        return choice.names, lines[headed:]
     if headed:
-        return first, found[1:]
+        return first, lines[1:]
     if first and choice.by_position:
-        return numbered(len(first)), found
+        return numbered(len(first)), lines
     raise ReadError(
         f"{where}: no header line naming the columns; add one, e.g. p,s,callpath,metric,value, or name them "
         "all (--names p,s,time --parameters p,s)"

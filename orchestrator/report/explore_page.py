@@ -66,10 +66,10 @@ def page(exploration: Exploration, title: str, noise: NoiseReport | None) -> str
     return html_parts.document(f"Exploration of {title}", parts)
 
 
-def _noise(found: NoiseReport | None) -> list[str]:
-    if found is None:
+def _noise(noise: NoiseReport | None) -> list[str]:
+    if noise is None:
         return []
-    picture = html_parts.image(noise_report.violins(found), "noise of repeated runs")
+    picture = html_parts.image(noise_report.violins(noise), "noise of repeated runs")
     return ["<h2>Noise</h2>", f'<p class="note">{escape(_NOISE)}</p>', picture]
 
 
@@ -89,15 +89,15 @@ def _ranking(ranks: Sequence[Ranked]) -> str:
     return html_parts.table(heads, rows)
 
 
-def overview(found: Exploration) -> Table:
+def overview(exploration: Exploration) -> Table:
     """Return a line per response with its strongest parameters, for a terminal."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("response", overflow="fold")
-    several = any(response.unnamed_metric for response, _ in found.rankings)
+    several = any(response.unnamed_metric for response, _ in exploration.rankings)
     if several:
         table.add_column("metric")
     table.add_column("explained by (+ rises, - falls, c category)", overflow="fold")
-    for response, ranks in found.rankings:
+    for response, ranks in exploration.rankings:
         metric = [response.unnamed_metric] if several else []
         table.add_row(response.name, *metric, _strongest(response, ranks))
     return table

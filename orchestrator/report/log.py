@@ -64,15 +64,15 @@ def document_in(directory: Path) -> dict[str, Any]:
     return read_through(directory, LOG).document()
 
 
-def describe(event: events.Event, said: str = "") -> str:
+def describe(event: events.Event, previous: str = "") -> str:
     """Return one line for the events that a human wants to follow, else an empty text.
 
-    ``said``: the note of the round before, which is not repeated.
+    ``previous``: the note of the round before, which is not repeated.
     """
     match event:
         case events.RoundProposed(number, runs, reasons):
             where = count(len({run.point for run in runs}), "point")
-            note = f"; {event.note}" if event.note not in ("", said) else ""
+            note = f"; {event.note}" if event.note not in ("", previous) else ""
             note += "".join(f"; {reason}" for reason in reasons[1:] if reason.startswith(REASON))
             first = f"first: {runs[0]} ({reasons[0]})"
             return f"round {number}: {count(len(runs), 'run')} at {where}; {first}{note}"

@@ -187,14 +187,14 @@ def _cells(levels: Floats) -> list[str]:
     return [str(len(levels)), *(f"{value:.2f} %" for value in _statistics(levels).values())]
 
 
-def violins(found: NoiseReport) -> Figure:
+def violins(report: NoiseReport) -> Figure:
     """Draw how the ranges are distributed, for all call paths and for the largest of them (figure 8).
 
     Lines are the mean (long), the median (short), the smallest and the largest range.
     """
-    shown = found.kernels[:_DRAWN]
+    shown = report.kernels[:_DRAWN]
     names = ["all", *(kernel.name for kernel in shown)] if len(shown) > 1 else [shown[0].name]
-    levels = [found.levels, *(kernel.values for kernel in shown)] if len(shown) > 1 else [found.levels]
+    levels = [report.levels, *(kernel.values for kernel in shown)] if len(shown) > 1 else [report.levels]
     figure = Figure(figsize=(max(3.0, 0.9 + 0.55 * len(names)), 3.6), layout="constrained")
     axes = figure.add_subplot()
     axes.violinplot(levels, widths=0.8, showmeans=True, showextrema=True)

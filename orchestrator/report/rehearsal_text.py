@@ -64,15 +64,15 @@ def _uncertainty(expected: Mapping[str, Any]) -> str:
     return f"uncertainty of {uncertainty(width / 100)} {where} ({measure(over)})"
 
 
-def _fastest(found: Mapping[str, Any]) -> str:
+def _fastest(fastest: Mapping[str, Any]) -> str:
     """Return the fastest measured configuration against the fastest of the data set."""
-    text = f"fastest measured configuration: {Point.of(found['point'])}, {plain(found['seconds'], 4)} s, "
-    if found["rank"] == 1:
-        return f"{text}the fastest of the {found['points']} points of the data set"
+    text = f"fastest measured configuration: {Point.of(fastest['point'])}, {plain(fastest['seconds'], 4)} s, "
+    if fastest["rank"] == 1:
+        return f"{text}the fastest of the {fastest['points']} points of the data set"
     return (
-        f"{text}{plain(found['times_best'], 3)} times the fastest of the data set "
-        f"({plain(found['best_seconds'], 4)} s at {Point.of(found['best_point'])}), rank {found['rank']} of "
-        f"{found['points']}"
+        f"{text}{plain(fastest['times_best'], 3)} times the fastest of the data set "
+        f"({plain(fastest['best_seconds'], 4)} s at {Point.of(fastest['best_point'])}), "
+        f"rank {fastest['rank']} of {fastest['points']}"
     )
 
 

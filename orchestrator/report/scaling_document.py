@@ -52,17 +52,17 @@ def _described(model: Model, study: Study, point: Point, target: float) -> dict[
     }
 
 
-def _rows(found: Curve) -> Iterator[dict[str, Any]]:
+def _rows(curve: Curve) -> Iterator[dict[str, Any]]:
     bands = {
-        "seconds": found.seconds,
-        "speedup": found.speedup,
-        "efficiency": found.efficiency,
-        "core_hours": found.core_hours,
+        "seconds": curve.seconds,
+        "speedup": curve.speedup,
+        "efficiency": curve.efficiency,
+        "core_hours": curve.core_hours,
     }
-    for k, point in enumerate(found.points):
+    for k, point in enumerate(curve.points):
         yield {
             "point": point.as_dict(),
-            "processes": number(float(found.processes[k])),
+            "processes": number(float(curve.processes[k])),
             **{name: _ends(band, k) for name, band in bands.items()},
         }
 
@@ -75,39 +75,41 @@ def _ends(band: Band, k: int) -> dict[str, Any]:
     }
 
 
-def _limit(found: Limit) -> dict[str, Any]:
+def _limit(limit: Limit) -> dict[str, Any]:
     return {
-        "efficiency": found.target,
-        "processes": found.processes,
-        "already": found.already,
-        "low": found.low,
-        "high": found.high,
-        "searched": found.searched,
-        "measured": found.measured,
+        "efficiency": limit.target,
+        "processes": limit.processes,
+        "already": limit.already,
+        "low": limit.low,
+        "high": limit.high,
+        "searched": limit.searched,
+        "measured": limit.measured,
     }
 
 
-def _fastest(found: Curve) -> dict[str, Any] | None:
+def _fastest(curve: Curve) -> dict[str, Any] | None:
     """Return where the predicted time is least, if that is before the end of the curve."""
-    if not np.isfinite(found.seconds.value).all():
+    if not np.isfinite(curve.seconds.value).all():
         return None
-    place = int(np.argmin(found.seconds.value))
-    if place == len(found.points) - 1:
+    place = int(np.argmin(curve.seconds.value))
+    if place == len(curve.points) - 1:
         return None
-    return {"processes": float(found.processes[place]), "seconds": _ends(found.seconds, place)}
+    return {"processes": float(curve.processes[place]), "seconds": _ends(curve.seconds, place)}
 
 
-def table(described: Mapping[str, Any], found: Mapping[str, Any]) -> Table:
+def table(described: Mapping[str, Any], speedup: Mapping[str, Any]) -> Table:
     """Return a table of one of the speedups of a described model."""
     rest = ", ".join(
-        f"{name}={format_value(value)}" for name, value in found["point"].items() if name != found["along"]
+        f"{name}={format_value(value)}"
+        for name, value in speedup["point"].items()
+        if name != speedup["along"]
     )
     title = f"{label(described)} {described['metric']}" + (f" ({rest})" if rest else "")
     result = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
     result.add_column("N", justify="right")
     for column in ("time s", "speedup", "efficiency %", "core-hours"):
         result.add_column(column, justify="right")
-    for row in found["curve"]:
+    for row in speedup["curve"]:
         percent = {key: None if value is None else 100 * value for key, value in row["efficiency"].items()}
         cells = (row["seconds"], row["speedup"], percent, row["core_hours"])
         result.add_row(*map(Text, (f"{row['processes']:g}", *map(interval, cells))))

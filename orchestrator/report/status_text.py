@@ -395,34 +395,34 @@ def inside(row: Mapping[str, Any]) -> str:
     return {True: "yes", False: "no", None: "-"}[is_inside(row)]
 
 
-def fastest_table(found: Mapping[str, Any]) -> Table:
+def fastest_table(fastest: Mapping[str, Any]) -> Table:
     """Return the fastest measured configurations, with what the models give there.
 
     They are from `orchestrator.control.fastest`.
     """
-    title = f"fastest measured configurations, of {count(found['points'], 'point')}"
+    title = f"fastest measured configurations, of {count(fastest['points'], 'point')}"
     table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
     table.add_column("configuration", overflow="fold")
     for column in ("measured s", "runs", "predicted s"):
         table.add_column(column, justify="right")
-    for row in found["measured"]:
+    for row in fastest["measured"]:
         predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
         table.add_row(*map(Text, (configuration(row), _figure(row["seconds"]), str(row["runs"]), predicted)))
     return table
 
 
-def fastest_lines(found: Mapping[str, Any]) -> list[str]:
+def fastest_lines(fastest: Mapping[str, Any]) -> list[str]:
     """Return which configuration is predicted to be fastest, and how many others may be as fast."""
-    row = found["predicted"]
+    row = fastest["predicted"]
     if row is None:
         return []
     value = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
     measured = "not measured yet" if row["seconds"] is None else f"measured {_figure(row['seconds'])} s"
     lines = [
-        f"fastest by prediction, of {count(found['candidates'], 'point')}: {configuration(row)}: {value} s, "
-        f"{measured}"
+        f"fastest by prediction, of {count(fastest['candidates'], 'point')}: {configuration(row)}: "
+        f"{value} s, {measured}"
     ]
-    alike = found.get("alike")  # not of models that an earlier version published
+    alike = fastest.get("alike")  # not of models that an earlier version published
     if alike and alike["points"]:
         common = alike["common"]
         shared = f"; all of these have {configuration({'point': common})}" if common else ""

@@ -32,15 +32,15 @@ _STATES = {"running": "green", "stopped": "bold", "paused": "yellow", "interrupt
 _TROUBLE = {QUEUE: "all jobs wait", DISK: "the disk is full: nothing is begun"}
 
 
-def screen(found: Mapping[str, Any], width: int, height: int) -> RenderableType:
+def screen(document: Mapping[str, Any], width: int, height: int) -> RenderableType:
     """Return the view for a terminal of a size; sections that find no space show fewer lines."""
-    head = _fitting(_head(found, width), width)
+    head = _fitting(_head(document, width), width)
     left = max(0, height - len(head))
-    flights, models, log = _shares(left, found["flying"] + 2, len(_models(found)) + 3)
+    flights, models, log = _shares(left, document["flying"] + 2, len(_models(document)) + 3)
     parts = [Layout(Group(*head), size=max(1, len(head)))]
-    parts += [Layout(_flights(found, width, flights - 2), size=flights)] * (flights > 2)
-    parts += [Layout(_models_table(found, models - 3), size=models)] * (models > 3)
-    parts += [Layout(_log(found, width, log - 1), size=log)] * (log > 1)
+    parts += [Layout(_flights(document, width, flights - 2), size=flights)] * (flights > 2)
+    parts += [Layout(_models_table(document, models - 3), size=models)] * (models > 3)
+    parts += [Layout(_log(document, width, log - 1), size=log)] * (log > 1)
     whole = Layout()
     whole.split_column(*parts)
     return whole
@@ -110,11 +110,11 @@ def _bar(cost: Mapping[str, Any]) -> Text:
     return bar.append(text, style="default")
 
 
-def _next_round(found: Mapping[str, Any]) -> str:
-    seconds, open_runs = found["next_round_seconds"], found["flying"] + found["waiting"]
-    queue = f"{found['flying']} in flight, {found['waiting']} waiting"
-    if found["waiting"]:
-        queue += f", next {found['queue'][0]}"
+def _next_round(document: Mapping[str, Any]) -> str:
+    seconds, open_runs = document["next_round_seconds"], document["flying"] + document["waiting"]
+    queue = f"{document['flying']} in flight, {document['waiting']} waiting"
+    if document["waiting"]:
+        queue += f", next {document['queue'][0]}"
     if not open_runs:
         return "next round: models are fitted and points chosen"
     if seconds is None:
@@ -124,10 +124,10 @@ def _next_round(found: Mapping[str, Any]) -> str:
     return f"end of this round: {when}; {queue}"
 
 
-def _flights(found: Mapping[str, Any], width: int, most: int) -> RenderableType:
-    hidden = found["flying"] - most
-    items = found["in_flight"][: most if hidden <= 0 else most - 1]
-    rows = [_flight(item, found["now"], found["virtual"]) for item in items]
+def _flights(document: Mapping[str, Any], width: int, most: int) -> RenderableType:
+    hidden = document["flying"] - most
+    items = document["in_flight"][: most if hidden <= 0 else most - 1]
+    rows = [_flight(item, document["now"], document["virtual"]) for item in items]
     columns = _narrowed({name: [row[name] for row in rows] for name in _FLIGHT}, width)
     table = Table(show_edge=False, pad_edge=False, expand=True, header_style="bold", box=None)
     for name in columns:
@@ -174,8 +174,8 @@ def _time(text: str, virtual: bool) -> str:
     return instant(text, virtual) if virtual else moment(text)[11:]
 
 
-def _models(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return [model for model in found["models"] if model["metric"] not in EFFORT] or found["models"]
+def _models(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return [model for model in document["models"] if model["metric"] not in EFFORT] or document["models"]
 
 
 def _models_table(document: Mapping[str, Any], most: int) -> RenderableType:
@@ -200,13 +200,13 @@ def _models_table(document: Mapping[str, Any], most: int) -> RenderableType:
     return Group(title, table, *more)
 
 
-def _log(found: Mapping[str, Any], width: int, most: int) -> RenderableType:
+def _log(document: Mapping[str, Any], width: int, most: int) -> RenderableType:
     """Return the last decisions and events, whole lines wrapped at words, the newest at the end."""
     lines: list[Text] = []
-    for item in reversed(found["events"][-most:] if most else []):
+    for item in reversed(document["events"][-most:] if most else []):
         # The last output of a program may hold control sequences, which a terminal would obey.
         text = "".join(c if c.isprintable() else "?" for c in item["text"])
-        wrapped = _fitting([Text(f"{_time(item['time'], found['virtual'])}  {text}")], width)
+        wrapped = _fitting([Text(f"{_time(item['time'], document['virtual'])}  {text}")], width)
         if len(lines) + len(wrapped) > most:
             break
         lines = [*wrapped, *lines]

@@ -159,10 +159,10 @@ def _constant(y: Floats) -> Form:
     return Form({}, (), np.array([y.mean()]))
 
 
-def _one_parameter(found: Form, points: Floats, y: Floats) -> Form:
+def _one_parameter(form: Form, points: Floats, y: Floats) -> Form:
     """Return the function with the coefficients of its line, or of all points if these fit better."""
-    again = Form(found.blocks, found.terms, _least_squares(found.design(points), y))
-    return again if _smape(again.at(points), y) < _smape(found.at(points), y) else found
+    again = Form(form.blocks, form.terms, _least_squares(form.design(points), y))
+    return again if _smape(again.at(points), y) < _smape(form.at(points), y) else form
 
 
 def _several(blocks: Mapping[int, Exponents], points: Floats, y: Floats) -> Form:

@@ -150,7 +150,7 @@ def weights(comparison: Compared) -> Floats:
 
     Returns
     -------
-    Shape (learners,), in the order of ``found``.
+    Shape (learners,), in the order of ``comparison``.
     """
     from scipy.optimize import linprog
 

@@ -85,9 +85,9 @@ def term_tests(design: Design, moments: Moments) -> tuple[TermTest, ...]:
     return tuple(found)
 
 
-def note(found: Sequence[TermTest]) -> str:
+def note(tests: Sequence[TermTest]) -> str:
     """Return the tests as a note, the strongest predictors and interactions first; empty for none."""
-    plain = sorted((test for test in found if " " not in test.term), key=lambda test: -test.f)
+    plain = sorted((test for test in tests if " " not in test.term), key=lambda test: -test.f)
     idle = [test.term for test in plain if test.p > 0.05]
     matter = "; ".join(test.text for test in plain if test.p <= 0.05)
     parts = [

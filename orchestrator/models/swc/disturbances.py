@@ -139,9 +139,12 @@ def fit_undisturbed(relative: Floats, floor: Floats, shares: Floats, place: floa
     return best
 
 
-def _credible(found: Undisturbed) -> bool:
+def _credible(undisturbed: Undisturbed) -> bool:
     """Return whether a fit takes enough runs for undisturbed to explain anything."""
-    return bool(found.weights.sum() > max(len(found.shares) + 1, _LEAST_UNDISTURBED * len(found.weights)))
+    return bool(
+        undisturbed.weights.sum()
+        > max(len(undisturbed.shares) + 1, _LEAST_UNDISTURBED * len(undisturbed.weights))
+    )
 
 
 def log_residuals(relative: Floats, shares: Floats) -> Floats:
@@ -158,8 +161,8 @@ def gauss_newton_step(relative: Floats, floor: Floats, weights: Floats, residual
     return result
 
 
-def _merit(relative: Floats, found: Undisturbed) -> float:
-    score, _ = _score(log_residuals(relative, found.shares)[None], len(found.shares))
+def _merit(relative: Floats, undisturbed: Undisturbed) -> float:
+    score, _ = _score(log_residuals(relative, undisturbed.shares)[None], len(undisturbed.shares))
     return float(score[0])
 
 

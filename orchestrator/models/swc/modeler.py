@@ -120,21 +120,21 @@ class _Denoising:
         return tuple(sorted(found, key=lambda m: order[m.callpath, m.metric]))
 
     def with_priors(
-        self, found: Sequence[Model], timed: Measurements, counted: Measurements
+        self, models: Sequence[Model], timed: Measurements, counted: Measurements
     ) -> tuple[Model, ...]:
         """Combine the models of times with priors, whose form comes from counts."""
         priors = skeletons(_joined(timed, counted), _paths(timed), self.plain, self.tolerance, self.ranks)
-        has_times = any(m.metric in self.times for m in found)
+        has_times = any(m.metric in self.times for m in models)
         located = locate_times(timed, self.aggregate) if has_times else {}
         return tuple(
-            with_prior(m, priors, located, (self.trust,))[0] if m.metric in self.times else m for m in found
+            with_prior(m, priors, located, (self.trust,))[0] if m.metric in self.times else m for m in models
         )
 
     def with_notes(
-        self, found: Sequence[Model], timed: Measurements, rest: Measurements, counted: Measurements
+        self, models: Sequence[Model], timed: Measurements, rest: Measurements, counted: Measurements
     ) -> tuple[Model, ...]:
         """Note which counts give no prior: those that differ between runs, and those without a time."""
-        return _with_notes(found, _unreproducible(rest, self.tolerance), *unmatched(counted, _paths(timed)))
+        return _with_notes(models, _unreproducible(rest, self.tolerance), *unmatched(counted, _paths(timed)))
 
 
 def _paths(timed: Measurements) -> list[str]:
@@ -162,7 +162,7 @@ def _unreproducible(known: Measurements, tolerance: float) -> dict[tuple[str, st
 
 
 def _with_notes(
-    found: Sequence[Model],
+    models: Sequence[Model],
     variations: Mapping[tuple[str, str], float],
     unmatched_paths: frozenset[str],
     share: float,
@@ -190,7 +190,7 @@ def _with_notes(
         return replace(model, notes=tuple(notes))
 
     return tuple(
-        noted(m) if m.metric in EFFORT and isinstance(m, PmnfModel | ZeroModel) else m for m in found
+        noted(m) if m.metric in EFFORT and isinstance(m, PmnfModel | ZeroModel) else m for m in models
     )
 
 

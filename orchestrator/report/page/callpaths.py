@@ -180,7 +180,7 @@ def _by_measured(subject: Subject) -> list[Model]:
 
 
 def _largest_first(
-    found: Sequence[tuple[Model, Answers]], grid: Grid, metric: str | None
+    answered: Sequence[tuple[Model, Answers]], grid: Grid, metric: str | None
 ) -> list[tuple[Model, Answers]]:
     """Return models of the metric first, those with the largest predictions first."""
 
@@ -189,7 +189,7 @@ def _largest_first(
         value = answers.at(Point.of({**grid.default.as_dict(), **dict(model.category)}))[0]
         return model.metric != metric, model.metric, -value if np.isfinite(value) else 0.0
 
-    return sorted(found, key=order)
+    return sorted(answered, key=order)
 
 
 def _parent(model: Model, subject: Subject) -> str:
@@ -314,10 +314,10 @@ def _slope(grid: Grid, table: Floats, k: int) -> float | None:
     return round(slope, 2) if np.isfinite(slope) else None
 
 
-def _at(grid: Grid, found: Prediction) -> tuple[float, float, float]:
+def _at(grid: Grid, prediction: Prediction) -> tuple[float, float, float]:
     """Return value, low and high at the default point."""
     index = np.ravel_multi_index([axis.stops.index(axis.default) for axis in grid.axes], grid.shape)
-    return float(found.value[index]), float(found.low[index]), float(found.high[index])
+    return float(prediction.value[index]), float(prediction.low[index]), float(prediction.high[index])
 
 
 def _badges(model: Model, subject: Subject, there: tuple[float, float, float]) -> list[str]:

@@ -23,9 +23,9 @@ def packed(values: ArrayLike) -> str:
     return base64.b64encode(array.astype("<f4").tobytes()).decode("ascii")
 
 
-def bands(found: Prediction) -> dict[str, str]:
+def bands(prediction: Prediction) -> dict[str, str]:
     """Return a prediction at many points: ``value``, ``low`` and ``high``, each `packed`."""
-    return {"value": packed(found.value), "low": packed(found.low), "high": packed(found.high)}
+    return {"value": packed(prediction.value), "low": packed(prediction.low), "high": packed(prediction.high)}
 
 
 def number(value: float | None) -> float | None:
