@@ -212,8 +212,8 @@ def left_out(rules: Rules) -> Iterator[str]:
     reason, found = measured.lacking(rules.measure.measured), rules.space.describe()
     missing = found.infeasible.get(reason, 0)
     if missing:
-        of = missing + found.feasible
-        yield f"left out: {missing} of {of} points of the search space: {reason}"
+        total = missing + found.feasible
+        yield f"left out: {missing} of {total} points of the search space: {reason}"
     point = rules.evaluation_point
     if point is not None and rules.unmeasured()(point.as_dict()) is not None:
         yield f"no validation at {point}: {reason}"

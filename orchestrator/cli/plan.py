@@ -252,8 +252,8 @@ def _cost_lines(chosen: Campaign, cost: dict[str, Any]) -> Iterator[str]:
 def _size(space: dict[str, Any]) -> str:
     """Return how large the search space is, and how that is known where it is an estimate."""
     if not space["drawn"]:
-        of = count(space["combinations"], "combination")
-        return f"search space: {count(space['points'], 'point')} of {of}"
+        points = count(space["combinations"], "combination")
+        return f"search space: {count(space['points'], 'point')} of {points}"
     size = (
         f"about {space['points']:.2g}"
         if space["at_most"] is None

@@ -174,12 +174,12 @@ class _Selection:
         largest = _largest(series, self.formula) if "formulas" in self.chosen else series
         left = f"not compared with learners: of {len(series)} call paths, the {len(largest)} largest are"
         known: dict[_Label, Model] = {}
-        notes = {_label(one): left for one in series}
-        for one in tracked(largest, "comparing families of models"):
-            found, label = regression.fit(one, self.family, self.memory, self.seed), _label(one)
+        notes = {_label(item): left for item in series}
+        for item in tracked(largest, "comparing families of models"):
+            found, label = regression.fit(item, self.family, self.memory, self.seed), _label(item)
             notes[label] = found.notes[-1]
-            if not _is_formula(found, one):
-                known[label] = _with_form(found, self.formula, one.samples, self.seed, forms.get(label))
+            if not _is_formula(found, item):
+                known[label] = _with_form(found, self.formula, item.samples, self.seed, forms.get(label))
         return known, notes
 
 
@@ -202,15 +202,15 @@ def _largest(series: Sequence[Series], formula: Learner) -> list[Series]:
     Of each metric the largest, as far as they were measured first, and all for which no formula is searched.
     """
     of_metrics: dict[str, list[Series]] = {}
-    for one in series:
-        if _formulas(formula, one.samples):
-            of_metrics.setdefault(one.metric, []).append(one)
+    for item in series:
+        if _formulas(formula, item.samples):
+            of_metrics.setdefault(item.metric, []).append(item)
     left_out = {
-        _label(one)
+        _label(item)
         for own in of_metrics.values()
-        for one in sorted(own, key=_size, reverse=True)[_MOST_COMPARED:]
+        for item in sorted(own, key=_size, reverse=True)[_MOST_COMPARED:]
     }
-    return [one for one in series if _label(one) not in left_out]
+    return [item for item in series if _label(item) not in left_out]
 
 
 def _size(series: Series) -> float:

@@ -350,7 +350,7 @@ def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
     for column in ("call path", "metric", "at", "of"):
         table.add_column(column)
     places = [prediction for model in models for prediction in model["predictions"]]
-    for level in dict.fromkeys(item["level"] for one in places for item in one["intervals"]):
+    for level in dict.fromkeys(item["level"] for place in places for item in place["intervals"]):
         table.add_column(f"{level:g} %", justify="right")
     further = "one further run" if runs == 1 else f"the mean of {runs} further runs"
     for model in named(models):

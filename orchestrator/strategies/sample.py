@@ -71,7 +71,7 @@ def new_runs(view: View, law: Law, number: int, rng: np.random.Generator) -> lis
         return []
     drawn = drawn_runs(view, law, number, rng, new=True)
     full = [initial_runs(view, run.point) if missing(view, run.point) else run for run in drawn]
-    return [one if affordable(view, one.seconds) else run for one, run in zip(full, drawn, strict=True)]
+    return [every if affordable(view, every.seconds) else run for every, run in zip(full, drawn, strict=True)]
 
 
 def repetitions(

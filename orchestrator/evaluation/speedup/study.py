@@ -161,8 +161,8 @@ def _train(case: Case) -> Chosen:
 
 def _test(case: Case) -> Chosen:
     """Return the runs on more processes than the cut-off that have a run on one process to compare with."""
-    one = on_one_process(case.runs, case.runs.seconds)
-    known = np.isfinite(reference(case.runs, case.scaling, one))
+    on_one = on_one_process(case.runs, case.runs.seconds)
+    known = np.isfinite(reference(case.runs, case.scaling, on_one))
     beyond = case.cutoff if case.beyond is None else case.beyond
     return np.asarray((case.runs.processes > beyond) & known)
 
@@ -210,9 +210,9 @@ def _row(task: Task, seconds: Floats, took: float, failure: str | None) -> Row:
         failure=failure,
     )
     if failure is None:
-        one = reference(runs, case.scaling, on_one_process(runs, runs.seconds))
+        on_one = reference(runs, case.scaling, on_one_process(runs, runs.seconds))
         relative = runs.seconds[test] / seconds[test] - 1
-        row["rmse"], row["rse"] = _errors(one[test] / runs.seconds[test] * relative)
+        row["rmse"], row["rse"] = _errors(on_one[test] / runs.seconds[test] * relative)
         row["relative_rmse"], row["relative_rse"] = _errors(relative)
     return row
 

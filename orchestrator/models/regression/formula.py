@@ -29,8 +29,8 @@ class Formula:
     @property
     def symbolic(self) -> Symbolic | None:
         """The model, where there is one for all categories and it reads as a sum of terms."""
-        one = self.models[0] if len(self.models) == 1 else None
-        return one if isinstance(one, Symbolic) and not one.category else None
+        single = self.models[0] if len(self.models) == 1 else None
+        return single if isinstance(single, Symbolic) and not single.category else None
 
     @property
     def text(self) -> str:

@@ -112,8 +112,8 @@ def fit_fractions(
     """
     n, w, s, n0 = np.broadcast_arrays(*np.atleast_1d(processes, ratio, speedups, reference))
     found = {}
-    for one in np.unique(problem):
-        here = problem == one
+    for number in np.unique(problem):
+        here = problem == number
         if np.any(n[here] > n0[here]):
-            found[int(one)] = fit_fraction(n[here], w[here], s[here], n0[here])
+            found[int(number)] = fit_fraction(n[here], w[here], s[here], n0[here])
     return found

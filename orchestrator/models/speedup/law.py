@@ -200,8 +200,8 @@ def _proportional(
     groups = references.problems[:, categorical]
     _, group = np.unique(groups, axis=0, return_inverse=True) if categorical else (0, np.zeros(len(serial)))
     result = np.empty_like(serial)
-    for one in np.unique(group):
-        rows = np.flatnonzero(np.asarray(group).reshape(-1) == one)
+    for number in np.unique(group):
+        rows = np.flatnonzero(np.asarray(group).reshape(-1) == number)
         # Of several smallest ones, the one that was measured on the fewest processes.
         original = rows[np.lexsort((references.processes[rows], work[rows]))[0]]
         result[rows] = serial[original] + work[rows] - work[original]

@@ -132,8 +132,8 @@ class _Furthest:
         if view.evaluation_point is not None:
             target = float(view.cores([view.evaluation_point])[0])
             self._limit = target if math.isfinite(target) else math.inf
-        made = [point for point, runs in view.done.items() if runs and point not in view.infeasible]
-        self._reached = max((c for c in map(float, view.cores(made)) if c <= self._limit), default=0.0)
+        measured = [point for point, runs in view.done.items() if runs and point not in view.infeasible]
+        self._reached = max((c for c in map(float, view.cores(measured)) if c <= self._limit), default=0.0)
 
     def passing(self, items: Iterable[Rated]) -> Iterator[Rated]:
         """Look at every run that passes."""

@@ -161,8 +161,8 @@ def most_informative(view: View, models: Sequence[Weighted], overhead: float) ->
     choices = []
     for index in dict.fromkeys(pick.index for pick in found.picks):
         mine = [pick for pick in found.picks if pick.index == index]
-        one = found.pool[index]
-        run = replace(one, repetitions=len(mine), seconds=len(mine) * one.seconds)
+        chosen = found.pool[index]
+        run = replace(chosen, repetitions=len(mine), seconds=len(mine) * chosen.seconds)
         why = FURTHEST if index == found.furthest else MOST
         choices.append(Choice(run.point, run.repetitions, _reason(view, stakes, run, mine, why)))
     return choices
