@@ -16,7 +16,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.draft import Draft
 from orchestrator.campaign.schema import LARGEST_EXIT_CODE
 from orchestrator.control import execution, planning, session
-from orchestrator.control.assembly import assemble
+from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.attempts import RUNS
 from orchestrator.doctor.first_draft import Wanted, first_draft
 from orchestrator.doctor.trial_run import one_run, smallest
@@ -26,7 +26,7 @@ from orchestrator.executors.attempt.record import read_record
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
 from orchestrator.readers.pattern_candidates import times_in
-from orchestrator.readers.printed_line import Candidate
+from orchestrator.readers.printed_line import Candidate, tick
 from orchestrator.types import FailureClass, Point, Run
 from orchestrator.units import count
 
@@ -149,14 +149,16 @@ def _completed_by_a_run(
             chosen = _affordable(replace(draft, output=found), campaign)
             notes += (_in_spite_of(found, trial.exit_code),)
         return Written(files=files, points=_size(chosen), trouble=trial.why, notes=notes)
-    draft = _completed(draft, trial, chosen)
+    built = assemble(chosen)
+    draft = _completed(draft, trial, built)
     doubt = _doubt(draft, trial) if draft.application == "generic" else ""
     if doubt:
         notes += (doubt,)
     else:
         shutil.rmtree(trial.campaign, ignore_errors=True)
     if draft.application == "generic":
-        notes += (*_of_inputs(draft, trial), *_of_digits(draft.output or ()))
+        longer = _of_longer(draft.output or (), trial.seconds * built.cores(smallest(built)))
+        notes += (*_of_inputs(draft, trial), *(longer or _of_digits(draft.output or ())))
     return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
 
 
@@ -202,17 +204,24 @@ def _of_inputs(draft: Draft, trial: _Trial) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _of_digits(output: Sequence[Candidate]) -> tuple[str, ...]:
-    """Say where the smallest run is too short for the digits that the time of the run is printed with."""
-    found = re.search(output[0].pattern, output[0].line) if output else None
-    if found is None or not (printed := re.fullmatch(r"\d+\.(\d+)", found[1])):
-        return ()
-    tick = output[0].scale * 10.0 ** -len(printed[1])
-    if output[0].value >= _FEWEST_TICKS * tick:
+def _of_longer(output: Sequence[Candidate], longest: float) -> tuple[str, ...]:
+    """Say where the time of the run is longer than the run: it is in another unit, or no time."""
+    if not output or output[0].value - tick(output[0]) <= longest:
         return ()
     return (
-        f"{output[0].callpath} is printed as {found[1]}, so it is known to {tick:g} s: choose values at "
-        "which it takes longer, or read what is printed with more digits, such as a rate",
+        f"{output[0].callpath} would be {output[0].value:.3g} s, longer than the run that printed it: if it "
+        "has another unit, correct its scale in program.output; if it is something else, remove it",
+    )
+
+
+def _of_digits(output: Sequence[Candidate]) -> tuple[str, ...]:
+    """Say where the smallest run is too short for the digits that the time of the run is printed with."""
+    if not output or not (last := tick(output[0])) or output[0].value >= _FEWEST_TICKS * last:
+        return ()
+    found = re.search(output[0].pattern, output[0].line)
+    return (
+        f"{output[0].callpath} is printed as {found[1] if found else 0}, so it is known to {last:g} s: "
+        "choose values at which it takes longer, or read what is printed with more digits, such as a rate",
     )
 
 
@@ -301,12 +310,12 @@ def _printed(run: Path) -> list[str]:
     return [path.read_text(errors="replace") for path in sorted(run.glob("attempt-*/std*"))]
 
 
-def _completed(draft: Draft, trial: _Trial, chosen: Campaign) -> Draft:
+def _completed(draft: Draft, trial: _Trial, built: Assembly) -> Draft:
     """Return a draft with the output patterns that a run suggests, and a budget after its duration."""
-    built = assemble(chosen)
-    cores = max(built.cores(point) for point in chosen.space)
+    cores = max(built.cores(point) for point in built.campaign.space)
     budget = _RUNS * _GROWTH * trial.seconds * cores / 3600
-    output = None if draft.output is None else times_in(trial.outputs, trial.seconds)
+    ran_on = built.cores(smallest(built))
+    output = None if draft.output is None else times_in(trial.outputs, trial.seconds, ran_on)
     tried = f"{trial.text} and {_yield(output, trial.values)}"
     return replace(draft, budget=max(float(f"{budget:.2g}"), draft.budget), output=output, tried=tried)
 

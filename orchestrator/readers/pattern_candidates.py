@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from orchestrator.readers.printed_line import VALUE, Candidate, of_line
+from orchestrator.readers.printed_line import VALUE, Candidate, of_line, tick
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
@@ -19,17 +20,17 @@ _MANY = 5
 _SHARE = 0.1  # of the time of a whole run, below which a time is hardly that of the run
 
 
-def times_in(outputs: Mapping[str, str], elapsed: float = 0.0) -> tuple[Candidate, ...]:
+def times_in(outputs: Mapping[str, str], elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, ...]:
     """Return candidates for times in what a run printed, or else in the other output that has most.
 
     Parameters
     ----------
     outputs
         Texts by name: ``stdout``, ``stderr`` and files.
-    elapsed
+    elapsed, cores
         As in `times`.
     """
-    found = {name: times(text, elapsed) for name, text in outputs.items()}
+    found = {name: times(text, elapsed, cores) for name, text in outputs.items()}
     best = max(found, key=lambda name: (bool(found[name]) and name == "stdout", len(found[name])), default="")
     return tuple(replace(item, file=_file(best, outputs)) for item in found.get(best, ()))
 
@@ -40,7 +41,7 @@ def _file(name: str, names: Iterable[str]) -> str:
     return pattern if fnmatch.filter(names, pattern) == [name] else glob.escape(name)
 
 
-def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
+def times(text: str, elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, ...]:
     """Return candidates for times in a text, at most `MOST`, the one of the whole run first.
 
     A number is a time if a unit follows it, or if the words before it say so, or the header of a table above
@@ -54,8 +55,18 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
         What a run printed.
     elapsed
         Seconds that the whole run took: a tiny share of them is that of the run only if its label says so and
-        there is no larger one. Starting a program may take longer than the program.
+        there is no larger one. Starting a program may take longer than the program. What is longer than all
+        of the run is left out, if anything else is found: a bound, a date, a size in a table. What is called
+        the time of the run stays, as its unit may be another.
+    cores
+        On which it ran: CPU time may be that many times longer.
     """
+    longest = cores * elapsed if elapsed > 0 else math.inf
+    return _times(text, elapsed, longest) or _times(text, elapsed, math.inf)
+
+
+def _times(text: str, elapsed: float, longest: float) -> tuple[Candidate, ...]:
+    """Return the candidates in a text no part of which is longer than some seconds."""
     found: dict[str, list[Candidate]] = {}
     totals: dict[str, list[Candidate]] = {}
     tables: dict[str, int] = {}
@@ -76,6 +87,9 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     found |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     merged, ids = [], dict[str, str]()
     for pattern, items in found.items():
+        named = bool(items[0].callpath) and _names_the_whole(items[0])
+        if not named and any(item.value - tick(item) > longest for item in items):
+            continue
         # Of a row per size the last, which is the largest.
         sized = pattern in tables and is_sized(items[-1])
         item: Candidate | None = items[-1] if sized else _merged(items, elapsed)
@@ -154,7 +168,8 @@ def _follows_a_number(item: Candidate) -> bool:
 
 def _rank(item: Candidate, least: float) -> tuple[bool, float]:
     """Return what sorts a time of the whole run first, if it takes long enough, then by length."""
-    return (not (_names_the_whole(item) and item.value >= least), -item.value)
+    # Of two times of the run, one with a digit less may seem to be longer.
+    return (not (_names_the_whole(item) and item.value >= least), tick(item) / 2 - item.value)
 
 
 def _with_paths(

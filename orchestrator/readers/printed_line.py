@@ -45,6 +45,8 @@ _DEVIATION, MEAN = word("std|stdev|stddev|deviation|variance"), word("avg|ave|av
 # Between a number and the one that it belongs to the label of: `Time for step 63 is 0.5`.
 _OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
+# Between a duration of several parts and the same in seconds: `0 minutes 4 seconds (4.585 seconds)`.
+_AGAIN = re.compile(r"\s*([(\[=])\s*")
 _SIMULATED_UNITS = ("fs", "ps")
 _SIMULATED = re.compile(r"\b(?:dt|cycle|cycles|step|steps)\s*=", re.IGNORECASE)  # so is what is beside it
 _END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
@@ -72,10 +74,11 @@ def of_line(line: str) -> Iterator[Candidate]:
     """Yield the times in a line: numbers with a label of their own."""
     if _SIMULATED.search(line):
         return
-    end = 0
+    end, repeated = 0, False
     matches = list(VALUE.finditer(line))
     for match, following in zip_longest(matches, matches[1:]):
-        if following and _is_of_label(line, match, following):
+        if repeated or (following and _is_of_label(line, match, following)):
+            repeated = False
             continue
         begin, label, end = end, line[end : match.start()], _end(match)
         unit = unit_of(_unit_behind(match), label)
@@ -83,8 +86,24 @@ def of_line(line: str) -> Iterator[Candidate]:
             continue
         if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
             wall = candidate(line, following, _UNITS.get(_unit_behind(following), unit))
-            yield replace(wall, callpath=words_of(line[: match.start()]))
+            behind = rf".*?CPU\s*(.+?)\s*{_unit(_unit_behind(following))}\s*WALL"
+            yield replace(
+                wall,
+                callpath=words_of(line[: match.start()]),
+                pattern=f"^{_pattern(line[: match.start()])}{behind}",
+            )
             return
+        if following and (opened := _AGAIN.fullmatch(line, match.end(), following.start())):
+            finer = candidate(line, following, _UNITS.get(_unit_behind(following), 0.0))
+            if match[1] and abs(finer.value - candidate(line, match, unit).value) <= 1:
+                before = line[: match.start()]
+                yield replace(
+                    finer,
+                    callpath=words_of(line[begin : match.start()]) or words_of(before),
+                    pattern=rf"^{_pattern(before)}.*?{re.escape(opened[1])}\s*(\S+?){_END}",
+                )
+                repeated, end = True, _end(following)
+                continue
         yield candidate(line, match, unit, begin)
 
 
@@ -154,6 +173,20 @@ def unit_of(after: str | None, label: str) -> float | None:
     if named:
         return named[-1]
     return 1.0 if _TIMED.search(label) else None
+
+
+def _unit(unit: str) -> str:
+    """Return a pattern of a unit; seconds may be missing: programs write 59.9s, 1m 3.2s and 1h 2m."""
+    if not unit or _UNITS.get(unit, 1.0) != 1:
+        return re.escape(unit)
+    return f"{unit}?" if len(unit) == 1 else f"(?:{re.escape(unit)})?"
+
+
+def tick(item: Candidate) -> float:
+    """Return the seconds of the last digit that a time was printed with; 0 where that is not known."""
+    found = re.search(item.pattern, item.line)
+    digits = re.fullmatch(r"\d+(?:\.(\d*))?", found[1]) if found else None
+    return item.scale * 10.0 ** -len(digits[1] or "") if digits else 0.0
 
 
 def _pattern(label: str) -> str:

@@ -226,6 +226,14 @@ def test_times_of_a_run_of_which_only_the_exit_code_says_that_it_failed_are_foun
     assert shown.code == 1 and "note: the run that failed" not in shown.out
 
 
+def test_a_time_that_is_longer_than_the_run_is_told() -> None:
+    program("micro", "#!/bin/sh\necho 'total time: 523000'\n")
+    shown = run("init", "--command", "./micro {n}", "--executor", "local")
+    assert "note: main would be 5.23e+05 s, longer than the run that printed it" in shown.out
+    program("milli", "#!/bin/sh\necho 'total time: 0.002'\n")
+    assert "longer than" not in run("init", "--command", "./milli {n}", "--executor", "local").out
+
+
 @pytest.mark.parametrize(
     ("printed", "told"),
     [("Time in seconds = 0.02", True), ("Time in seconds = 0.0204", False), ("total time: 12.5 s", False)],

@@ -56,6 +56,10 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
         ("total time: 1 hour 2 minutes 3.5 seconds", 3723.5),
         ("     PWSCF        :      0.35s CPU      0.72s WALL", 0.72),
         ("     PWSCF        :   1m10.35s CPU   1m20.72s WALL", 80.72),
+        ("     PWSCF        :   1m 0.35s CPU   1m 2.72s WALL", 62.72),
+        ("  Trace Time:   0 hours  0 minutes  4 seconds (4.585 seconds)", 4.585),
+        ("elapsed 1m 3s = 63.52 s", 63.52),
+        ("elapsed 1m 3s (12 s of them waiting)", 63.0),
         ("time 1.5, of which 1 was waited", 1.5),
         ("I/O 250 ms", 0.25),
         ("I/O time: 2.5", 2.5),
@@ -123,6 +127,35 @@ def test_a_run_of_minutes_is_read_by_what_was_found_in_one_of_seconds() -> None:
         for times in (("0.35s", "0.72s", "0m1.5s"), ("1m10.35s", "1m20.72s", "1m21.5s"))
     )
     assert read(text, longer) == {"main->PWSCF": pytest.approx(80.72), "main": pytest.approx(81.5)}
+
+
+@pytest.mark.parametrize(("longer", "value"), [("1m 3.40s", 63.4), ("1h 2m", 3720.0), ("1h22m", 4920.0)])
+def test_wall_time_behind_cpu_time_is_read_whatever_its_parts_are(longer: str, value: float) -> None:
+    line = "PWSCF : {0} CPU {0} WALL\n"
+    assert read(line.format("0.35s"), line.format(longer)) == {"main": pytest.approx(value)}
+    assert read(line.format("12ms"), line.format("14ms")) == {"main": pytest.approx(0.014)}
+
+
+LONGER = """WALL   100   100  16  16   1   1     0.00 PASSED    9.279  0.00
+Current time (1795858125) is now
+Number of updates EXECUTED = 131072 (for a TIME BOUND of 60.00 secs)
+HPL_time=0.25
+CPU time used = 0.75 seconds
+"""
+
+
+def test_what_is_longer_than_the_run_is_no_time() -> None:
+    assert {item.callpath: item.value for item in times(LONGER, 0.5, cores=2)} == {
+        "main": 0.75,
+        "main->HPL_time": 0.25,
+    }
+    assert [item.value for item in times(LONGER, elapsed=0.5)] == [0.25]
+    assert [item.value for item in times("total time: 1 s\n", elapsed=0.9)] == [1.0]  # it was rounded
+
+
+def test_of_two_times_of_the_run_the_one_with_more_digits_is_the_run() -> None:
+    text = "total cpu time spent up to now is 0.2 secs\nPWSCF : 0.16s CPU 0.17s WALL\n"
+    assert [item.line.split()[0] for item in times(text, elapsed=0.5)] == ["PWSCF", "total"]
 
 
 def test_time_that_is_called_the_time_so_far_is_not_added() -> None:
