@@ -1,4 +1,5 @@
-"""Whether measurements can be trusted: other processes on the machine, times that drift, only zeros. Pure.
+"""Whether measurements can be trusted: other processes on the machine, times that drift, only zeros,
+times that are longer than the runs. Pure.
 
 A drift is looked for only between repetitions of the same point: whatever a model gets wrong cannot look like
 one.
@@ -17,6 +18,7 @@ from orchestrator.journal.state import RunState, RunStatus, State
 from orchestrator.models.base import Floats
 from orchestrator.models.effort import EFFORT
 from orchestrator.types import Point, Run
+from orchestrator.units import plain
 
 BUSY = 0.1  # share of CPU time that others take from which runs count as disturbed. Chosen by hand
 _LEAST_SECONDS = 2.0  # of runs, below which the clock ticks of the kernel say little about shares
@@ -29,6 +31,9 @@ _CERTAIN, _SUSPECTED = 0.01, 0.02
 # as a logarithm: a drift may double times, however small the noise is. Chosen by hand.
 _OUTLIER, _LEAST_OUTLIER = 5.0, 0.7
 _LEAST_FREEDOM = 3
+# Times as long as all cores of a run together, from which on its unit is wrong: of hardware threads, each may
+# count. Chosen by hand.
+_TOO_LONG = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,21 @@ def only_zeros(items: Iterable[RunState]) -> list[str]:
     return sorted(metric for metric, is_zero in zero.items() if is_zero and metric not in EFFORT)
 
 
+def too_long(items: Iterable[RunState]) -> tuple[str, float] | None:
+    """Return the call path whose times are longest beside its runs, and how many times as long as those.
+
+    None where most are no longer than all cores of the run together: then they may be sums over ranks.
+    """
+    ratios: dict[str, list[float]] = {}
+    for item in items:
+        longest = max(item.elapsed, item.cost)
+        for callpath, seconds in item.samples.get(_TIME, {}).items() if longest > 0 else ():
+            ratios.setdefault(callpath, []).append(seconds / longest)
+    found = {callpath: float(np.median(values)) for callpath, values in ratios.items()}
+    worst = max(sorted(found), key=found.__getitem__, default=None)
+    return None if worst is None or found[worst] <= _TOO_LONG else (worst, found[worst])
+
+
 def findings(state: State) -> dict[str, str]:
     """Return what is to be known of the measurements: one sentence with numbers for each kind of finding."""
     runs = [item for _, item in timed(state)]
@@ -185,6 +205,11 @@ def findings(state: State) -> dict[str, str]:
         sentences["only zeros"] = (
             f"every value of {', '.join(zeros)} is zero: the program's timer is too coarse for such short "
             "runs, or a pattern reads the wrong number"
+        )
+    if (longer := too_long(runs)) is not None:
+        found["wrong unit"] = (
+            f"{longer[0]} takes {plain(longer[1])} times as long as the whole runs that it was read from: "
+            "its unit is another, or a pattern reads another number; correct it, then orchestrator reread"
         )
     trend = drift(state)
     if trend is not None and trend.certain:

@@ -114,3 +114,32 @@ def test_the_size_of_a_step_is_not_hidden_by_little_noise() -> None:
     known = immutables.Map({"time": immutables.Map(last)})
     found = machine.drift(State(runs=immutables.Map(items), proposed=known))
     assert found is not None and found.certain and 0.35 < found.change < 0.7
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cost", "told"),
+    [
+        (500.0, 0.5, "1000"),
+        (0.9, 2.0, ""),
+        (0.4, 0.5, ""),
+        (1.9, 1.0, ""),
+        (3.9, 2.0, ""),
+        (4.1, 2.0, "2.05"),
+    ],
+)
+def test_times_that_are_longer_than_the_runs_are_reported(seconds: float, cost: float, told: str) -> None:
+    """They may be sums over ranks: the core-seconds of a run are what it can take."""
+    runs = {
+        Run(Point.of(n=n), "time", 1): RunState(
+            status=RunStatus.MEASURED,
+            elapsed=0.5 * n,
+            cost=cost * n,
+            samples={"time": {"main->solve": seconds * n, "main": 0.4 * n}},
+        )
+        for n in range(1, 6)
+    }
+    one = next(iter(runs))
+    found = machine.findings(State(runs=immutables.Map(runs)))
+    assert found.get("wrong unit", "").startswith(f"main->solve takes {told} times as long") == bool(told)
+    glitch = {**runs, one: runs[one]._replace(samples={"time": {"main": 1e6}})}
+    assert ("wrong unit" in machine.findings(State(runs=immutables.Map(glitch)))) == bool(told)
