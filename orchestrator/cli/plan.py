@@ -115,7 +115,11 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
         },
         "packs": _packs(built.campaign),
         "extrapolation": planning.far_away(built.campaign),
-        "names": [*planning.about_parameters(built.campaign), *planning.left_out(built.campaign)],
+        "names": [
+            *planning.about_parameters(built.campaign),
+            *planning.left_out(built.campaign),
+            *planning.unending(built.campaign),
+        ],
         "side_by_side": planning.side_by_side(built.campaign, first.cores),
     }
 

@@ -27,10 +27,13 @@ from orchestrator.resources import Reservation, fair_limit
 from orchestrator.space import ListedSpace
 from orchestrator.strategies.drawing import MOST_VAIN, SMALL
 from orchestrator.types import Measurements, Run
-from orchestrator.units import CostUnit, cost_at_least, count, format_cost, in_unit
+from orchestrator.units import CostUnit, cost_at_least, count, format_cost, in_unit, plain
 
 _DRAWING = "sample", "active"  # strategies that draw points at random
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
+_LONG = (
+    86400.0  # seconds for which a budget keeps this machine busy, from which on it is said. Chosen by hand
+)
 _ROUNDING = 1e-9  # of a sum: a limit that is derived from the budget makes the first round cost just that
 
 
@@ -141,8 +144,24 @@ def _states_times(campaign: Campaign) -> bool:
 def notes(campaign: Campaign, plan: FirstRound) -> list[str]:
     """Return what the user should know before a campaign begins, beside its costs."""
     beside = side_by_side(campaign, plan.cores)
-    known = [*far_away(campaign), *about_parameters(campaign), *left_out(campaign)]
+    known = [*far_away(campaign), *about_parameters(campaign), *left_out(campaign), *unending(campaign)]
     return [*known, *([] if beside is None else [beside])]
+
+
+def unending(campaign: Campaign) -> list[str]:
+    """Return for how long a budget keeps this machine busy, where that is long: its unit may be a mistake."""
+    options, stop = campaign.executor, campaign.stop
+    if not isinstance(options, LocalOptions) or stop.wall_time is not None:
+        return []
+    seconds = stop.budget / options.slots
+    if seconds < _LONG:
+        return []
+    days = plain(seconds / 86400)
+    return [
+        f"the budget of {format_cost(stop.budget, stop.unit)} keeps {count(options.slots, 'slot')} of this "
+        f"machine busy for {days} days, if no other rule stops the campaign: check its unit, or set "
+        "stop.wall_time"
+    ]
 
 
 def left_out(campaign: Campaign) -> list[str]:
