@@ -48,6 +48,11 @@ CHANGEABLE_KEYS = {
 """Keys that may change of sections that may not: how long and how often, and what is read."""
 
 
+_READ = {
+    "program": ("output",),
+    "measure": ("metrics", "aggregate", "inclusive", "success", "failure", "exit_codes"),
+}
+_START_ALIKE = {"time", "stdout"}  # profilers of which each finds what it reads in runs for the other
 _PROGRAMS = {
     "executable": ("executable",),
     "compared_executable": ("compare", "with"),
@@ -213,6 +218,13 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str 
         return None
     differs = differences({key: old.get(key) for key in keys}, {key: new.get(key) for key in keys})
     within = [f"{section}.{key}" for section, names in CHANGEABLE_KEYS.items() for key in names]
+    read = read_keys(old, new)
+    if without(old, (), read) == without(new, (), read):
+        return (
+            f"measurements that were read by different rules cannot be mixed ({'; '.join(differs)}): read what "
+            "was kept of all runs again first, by the changed campaign file, which costs nothing: orchestrator "
+            "reread DIR --campaign FILE; then continue"
+        )
     return (
         f"the directory holds a campaign with other {', '.join(keys)}: measurements cannot be mixed "
         f"({'; '.join(differs)}). Only {', '.join([*CHANGEABLE, *within])} may change on the way; for "
@@ -352,6 +364,17 @@ def _shortened(text: str) -> str:
 def _fixed(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return what may not change in a campaign."""
     return without(raw, CHANGEABLE, CHANGEABLE_KEYS)
+
+
+def read_keys(*campaigns: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the keys that only say how runs are read, by section, for normalised campaigns.
+
+    ``orchestrator reread`` changes them, and nothing else. The profiler is one where the runs differ in nothing
+    that the profilers need.
+    """
+    profilers = {raw["measure"]["profiler"] for raw in campaigns}
+    alike = ("profiler",) if profilers and profilers <= _START_ALIKE else ()
+    return {**_READ, "measure": (*_READ["measure"], *alike)}
 
 
 def without(

@@ -11,11 +11,11 @@ import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchestrator import __version__
 from orchestrator.campaign import loader
-from orchestrator.campaign.changes import without
+from orchestrator.campaign.changes import read_keys, without
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.yaml import dump
 from orchestrator.control import session
@@ -30,14 +30,6 @@ from orchestrator.journal.file import Boundary, Entry, Journal
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import READ_AGAIN, UNREADABLE, RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Run
-
-CHANGEABLE = {
-    "program": ("output",),
-    "measure": ("metrics", "aggregate", "inclusive", "success", "failure", "exit_codes"),
-}
-"""Keys that say what is read: they may change here, and nothing else."""
-
-_START_ALIKE = {"time", "stdout"}  # profilers of which each finds what it reads in runs for the other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +68,9 @@ def rules(directory: Path, file: Path | None, overrides: Sequence[str]) -> Campa
             f"{file} is a campaign of {new['application']}, and {directory} holds one of "
             f"{raw['application']}: name the file that the directory was begun with"
         )
-    for section, keys in CHANGEABLE.items():
+    for section, keys in read_keys(raw, new).items():
         if raw.get(section) is not None and new.get(section) is not None:
             raw[section] = {**raw[section], **{key: new[section][key] for key in keys}}
-    if _start_alike(raw, new):
-        raw["measure"]["profiler"] = new["measure"]["profiler"]
     return loader.loads(dump(raw), str(file), directory.absolute(), overrides, starts=False, saved=True)
 
 
@@ -137,26 +127,15 @@ def _refusal(chosen: Campaign, known: State) -> str | None:
     new, old = chosen.raw, loader.normalised(known.campaign)
     if "simulated" in (new["executor"]["name"], old["executor"]["name"]):
         return "a rehearsal leaves no outputs that could be read again"
-    alike = _start_alike(old, new)
-    other = differences(_without(old, alike), _without(new, alike))
+    keys = read_keys(old, new)
+    other = differences(*(without(raw, ("site",), keys) for raw in (old, new)))
     if other:
-        names = [f"{section}.{key}" for section, keys in CHANGEABLE.items() for key in keys]
+        names = [f"{section}.{key}" for section, keys in read_keys().items() for key in keys]
         return (
             f"{'; '.join(other)}: reading again changes only {', '.join(names)}. For other rules: "
             "orchestrator resume DIR --set ..., or run with the changed campaign file. Nothing was changed"
         )
     return None
-
-
-def _start_alike(*campaigns: Mapping[str, Any]) -> bool:
-    """Tell whether runs of normalised campaigns differ in nothing that their profilers need."""
-    return {raw["measure"]["profiler"] for raw in campaigns} <= _START_ALIKE
-
-
-def _without(raw: Mapping[str, Any], alike: bool) -> dict[str, Any]:
-    """Return a normalised campaign without what says how it is read, and without the unimportant ``site``."""
-    keys = {**CHANGEABLE, "measure": (*CHANGEABLE["measure"], "profiler")} if alike else CHANGEABLE
-    return without(raw, ("site",), keys)
 
 
 def _differences(chosen: Campaign, known: State) -> list[str]:

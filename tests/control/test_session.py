@@ -176,9 +176,17 @@ def test_measurements_of_different_campaigns_are_not_mixed(tmp_path: Path) -> No
 
 def test_what_differs_is_told_with_both_values_and_what_may_change(tmp_path: Path) -> None:
     session.run(load(), tmp_path, session.Hooks())
-    text = r"measure.aggregate: mean -> max\). Only parameters, .*, program.output may change on the way"
+    text = r"seed: 0 -> 1\). Only parameters, .*, program.output may change on the way"
     with pytest.raises(CampaignError, match=text):
-        session.run(load("measure.aggregate=max", "measure.time_limit=30 s"), tmp_path, session.Hooks())
+        session.run(load("seed=1", "measure.time_limit=30 s"), tmp_path, session.Hooks())
+
+
+def test_what_only_says_how_runs_are_read_is_changed_by_reading_them_again(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    for change in ("measure.aggregate=max", "measure.inclusive=true"):
+        text = r"mixed \(measure.*\): read what was kept of all runs again .*: orchestrator reread DIR --campaign"
+        with pytest.raises(CampaignError, match=text):
+            session.run(load(change, "measure.time_limit=30 s"), tmp_path, session.Hooks())
 
 
 def test_the_documentation_lists_what_may_change() -> None:
