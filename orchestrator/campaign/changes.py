@@ -221,9 +221,9 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str 
     read = read_keys(old, new)
     if without(old, (), read) == without(new, (), read):
         return (
-            f"measurements that were read by different rules cannot be mixed ({'; '.join(differs)}): read what "
-            "was kept of all runs again first, by the changed campaign file, which costs nothing: orchestrator "
-            "reread DIR --campaign FILE; then continue"
+            f"measurements that were read by different rules cannot be mixed ({'; '.join(differs)}): read "
+            "what was kept of all runs again first, by the changed campaign file, which costs nothing: "
+            "orchestrator reread DIR --campaign FILE; then continue"
         )
     return (
         f"the directory holds a campaign with other {', '.join(keys)}: measurements cannot be mixed "
@@ -369,8 +369,8 @@ def _fixed(raw: Mapping[str, Any]) -> dict[str, Any]:
 def read_keys(*campaigns: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the keys that only say how runs are read, by section, for normalised campaigns.
 
-    ``orchestrator reread`` changes them, and nothing else. The profiler is one where the runs differ in nothing
-    that the profilers need.
+    ``orchestrator reread`` changes them, and nothing else. The profiler is one where the runs differ in
+    nothing that the profilers need.
     """
     profilers = {raw["measure"]["profiler"] for raw in campaigns}
     alike = ("profiler",) if profilers and profilers <= _START_ALIKE else ()

@@ -31,6 +31,7 @@ _LAUNCHED = re.compile(r"\{\{\s*launcher\s*\}\}\s+")
 _HAS_EXECUTABLE = re.compile(r"\{\{\s*executable\s*\}\}")
 # Where commands are substituted. Quotes do not help after `>&`: bash expands a name there twice.
 _SUBSTITUTION = re.compile(r"\$[('\"]|`|<<|>&(?!\s*(?:\d+|-)(?:[\s;|&<>()]|$))")
+_HERE_DOCUMENT = re.compile(r"<<(-?)(?!<)\s*(?:(['\"])(.+?)\2|\\?([\w.]+))")
 _REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", ">&", "<&", "&>", "&>>", "<<<"})
 
 
@@ -180,14 +181,63 @@ def _is_comment(line: str) -> bool:
 
 
 def _commands(lines: list[str], start: int) -> Iterator[tuple[int, int]]:
-    """Yield first and end of every command: a line with those that it is continued on."""
+    """Yield first and end of every command: a line with those that it is continued on.
+
+    Quotes and here-documents are followed only from the line that starts the program.
+    """
     first = start
     while first < len(lines):
         end = first + 1
         while lines[end - 1].endswith("\\") and not _is_comment(lines[first]) and end < len(lines):
             end += 1
+        if _starts(lines[first:end]):
+            end = _whole(lines, first) or end
         yield first, end
         first = end
+
+
+def _whole(lines: list[str], first: int) -> int | None:
+    """Return the end of a command with its quotes, here-documents and pipes; None where one has no end."""
+    open_, end = "", first
+    while end < len(lines):
+        open_, goes_on, delimiters = _scanned(lines[end], open_)
+        end += 1
+        for tabs, delimiter in delimiters:
+            texts = (line.lstrip("\t") if tabs else line for line in lines[end:])
+            length = next((i + 1 for i, text in enumerate(texts) if text == delimiter), None)
+            if length is None:
+                return None
+            end += length
+        if not open_ and not goes_on:
+            return end
+    return None
+
+
+def _scanned(line: str, open_: str) -> tuple[str, bool, list[tuple[bool, str]]]:
+    """Return the quote that is open after a line, whether its command goes on, and its here-documents.
+
+    ``open_`` is the quote that is open before it. Of a here-document: whether tabs before its lines do not count,
+    and the line that ends it.
+    """
+    delimiters, position, code = list[tuple[bool, str]](), 0, ""
+    while position < len(line):
+        character = line[position]
+        begun = _HERE_DOCUMENT.match(line, position) if not open_ else None
+        if begun is not None and not code.endswith("<"):
+            delimiters.append((bool(begun[1]), begun[3] or begun[4]))
+            position = begun.end()
+            continue
+        if character == "#" and not open_ and (not code or code[-1].isspace()):
+            break
+        if character == "\\" and open_ != "'":
+            position += 1
+            code += "x" if position < len(line) else character
+        elif character in "'\"" and open_ in ("", character):
+            open_, code = ("" if open_ else character), code + "x"
+        else:
+            code += "x" if open_ else character
+        position += 1
+    return open_, code.endswith("\\") or code.rstrip().endswith(("|", "&&")), delimiters
 
 
 def _starts(lines: list[str]) -> bool:

@@ -184,7 +184,7 @@ def test_what_differs_is_told_with_both_values_and_what_may_change(tmp_path: Pat
 def test_what_only_says_how_runs_are_read_is_changed_by_reading_them_again(tmp_path: Path) -> None:
     session.run(load(), tmp_path, session.Hooks())
     for change in ("measure.aggregate=max", "measure.inclusive=true"):
-        text = r"mixed \(measure.*\): read what was kept of all runs again .*: orchestrator reread DIR --campaign"
+        text = r"mixed \(measure.*\): read what was kept of all runs again .*: orchestrator reread DIR"
         with pytest.raises(CampaignError, match=text):
             session.run(load(change, "measure.time_limit=30 s"), tmp_path, session.Hooks())
 

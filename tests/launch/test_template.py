@@ -194,6 +194,38 @@ def test_what_precedes_and_follows_the_command_runs_around_it(tmp_path: Path, sh
     assert (tmp_path / "order").read_text() == "first\nlast\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "seen"),
+    [
+        ("{{executable}} -c 'first\n  n={{n}}\n' x", "<-c><first\n  n=64\n><x>"),
+        ('{{executable}} "first # not\n\n  last"', "<first # not\n\n  last>"),
+        ("{{launcher}} {{executable}} <<EOF\nn = {{n}}\n\nit's \"so\nEOF", "n = 64\n\nit's \"so\n"),
+        ("{{executable}} <<-'END x' # it's\n\tn = $n\n\tEND x", "n = $n\n"),
+        ("{{executable}} {{n}} |\n  sed s/64/128/", "<128>"),
+        ("{{executable}} \\\n  {{n}} <<< 'a\nb'", "<64>a\nb\n"),
+        ("true &&\n{{executable}} $((1 << 2)) # don't", "<4>"),
+        ("{{executable}} don\\'t", "<don't>"),
+    ],
+)
+@pytest.mark.parametrize("after", ["", "\n\necho last > last\n# don't\nfalse"])
+def test_a_command_of_several_lines_stays_whole(tmp_path: Path, command: str, seen: str, after: str) -> None:
+    program = tmp_path / "copy"
+    program.write_text('#!/bin/bash\n[ $# = 0 ] || printf "<%s>" "$@"\n[ -t 0 ] || cat\nexit 7\n')
+    program.chmod(0o755)
+    frame = (data_directory("templates") / "frames" / "mpi.sh").read_text()
+    text = script(
+        executable=str(program),
+        settings={"n": 64},
+        template=parse(f"{HEADER}{command}{after}\n", "demo.sh"),
+        launcher="none",
+        frame=frame,
+    )
+    done = execute(text, tmp_path)
+    assert (done.stdout, done.stderr) == (seen, "")
+    assert done.returncode == (0 if "|" in command else 7)
+    assert (tmp_path / "last").exists() == bool(after)
+
+
 def test_a_frame_without_a_place_for_what_follows_is_refused() -> None:
     template = parse("{{executable}} {{n}}\ntrue", "demo.sh")
     with pytest.raises(CampaignError, match=r"\{\{e\w+\}\} is missing"):
