@@ -216,8 +216,8 @@ def _whole(lines: list[str], first: int) -> int | None:
 def _scanned(line: str, open_: str) -> tuple[str, bool, list[tuple[bool, str]]]:
     """Return the quote that is open after a line, whether its command goes on, and its here-documents.
 
-    ``open_`` is the quote that is open before it. Of a here-document: whether tabs before its lines do not count,
-    and the line that ends it.
+    ``open_`` is the quote that is open before it. Of a here-document: whether tabs before its lines do not
+    count, and the line that ends it.
     """
     delimiters, position, code = list[tuple[bool, str]](), 0, ""
     while position < len(line):
