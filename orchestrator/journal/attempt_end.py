@@ -116,6 +116,7 @@ def _failed(state: State, event: events.AttemptFinished, failure: FailureClass) 
         reason=event.reason,
         cost=current.cost + event.cost,
         refused=current.refused + event.refused,
+        reached=max(current.reached, current.limit) if failure is FailureClass.TIMEOUT else current.reached,
     )
     return state._replace(runs=state.runs.set(run, _open_again(failed)), failed=(*state.failed, run))
 

@@ -98,6 +98,8 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
         state = _elsewhere(state, event.campaign)
     if _options(event.campaign) != _options(state.campaign):
         state = state._replace(runs=_without_memory(state.runs))
+    if _started_by(event.campaign) != _started_by(state.campaign):
+        state = state._replace(runs=_without_limits(state.runs))
     if _counting(event.campaign) != _counting(state.campaign):
         state = state._replace(
             allocation=1.0, in_flight=_recounted(state.in_flight), unconfirmed=_recounted(state.unconfirmed)
@@ -321,8 +323,11 @@ def _validation_proposed(event: events.ValidationProposed, state: State) -> Stat
     known = state.runs.get(event.run, RunState())
     return state._replace(
         validation=event.run,
-        # Attempts that were made before a campaign was resumed keep their directories and their cost.
-        runs=state.runs.set(event.run, RunState(attempts=known.attempts, cost=known.cost)),
+        # Attempts that were made before a campaign was resumed keep their directories and their cost. The
+        # limits that they reached are known to be too short.
+        runs=state.runs.set(
+            event.run, RunState(attempts=known.attempts, cost=known.cost, reached=known.reached)
+        ),
         queue=(event.run,),
         next=0,
         kept=0.0,
@@ -438,6 +443,18 @@ def _without_memory(runs: immutables.Map[Run, RunState]) -> immutables.Map[Run, 
             rest = tuple(failure for failure in item.failures if failure is not FailureClass.MEMORY)
             changed = changed.set(run, item._replace(failures=rest))
     return changed
+
+
+def _started_by(campaign: Mapping[str, Any]) -> object:
+    return campaign.get("executor"), campaign.get("executable")
+
+
+def _without_limits(runs: Runs) -> Runs:
+    """Return runs of which none says which limits it reached: elsewhere it may take less."""
+    for run, item in runs.items():
+        if item.reached:
+            runs = runs.set(run, item._replace(reached=0.0))
+    return runs
 
 
 def _proposable_again(runs: Runs, proposed: Proposed, points: frozenset[Point]) -> tuple[Runs, Proposed]:

@@ -50,7 +50,8 @@ class RunState(NamedTuple):
     overhead of a job; ``began``: when the accepted attempt started, in Unix seconds; ``load``: shares of its
     CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs;
     ``refused``: how many attempts the executor did not take; ``unaffordable``: whether it was skipped because
-    the budget could not hold it; ``round``: the round that proposed it, 0 for a validation run.
+    the budget could not hold it; ``round``: the round that proposed it, 0 for a validation run;
+    ``reached``: the longest time limit that ended one of its attempts, in seconds, also under earlier rules.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -70,6 +71,12 @@ class RunState(NamedTuple):
     refused: int = 0
     unaffordable: bool = False
     round: int = 0
+    reached: float = 0.0
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether a time limit ended an attempt: the run takes longer than it was expected to."""
+        return self.reached > 0 or FailureClass.TIMEOUT in self.failures
 
 
 class InFlight(NamedTuple):

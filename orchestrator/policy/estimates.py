@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from orchestrator.journal.state import RunState, State, measured_before
-from orchestrator.policy.limits import limit_for
+from orchestrator.policy.limits import limit_for, shortest_repetition
 from orchestrator.resources import Reservation, fair_limit
-from orchestrator.types import FailureClass, Point, Resources, Run, RunKind
+from orchestrator.types import Point, Resources, Run, RunKind
 from orchestrator.units import format_duration
 
 _ROUNDING = 1e-9  # relative: what fits must fit after all sums
@@ -92,7 +92,7 @@ class Estimates:
             stated=None if known.limit is None else slowdown * known.limit,
             derived=None if state.time_limit is None else slowdown * state.time_limit,
             margin=self.margin,
-            longest=None if known.longest is None else slowdown * known.longest,
+            longest=self._longest(state, run),
             run=state.runs.get(run, RunState()),
         )
         return self._with_limit(state, run, min(limit, known.granted))
@@ -106,12 +106,18 @@ class Estimates:
         takes_less = known is not None and self.slowdown.get(run.kind, 1.0) * known <= limit
         return limit > state.runs[run].limit or takes_less or measured_before(state, run)
 
+    def _longest(self, state: State, run: Run) -> float | None:
+        """Return the seconds that a run takes at most, as far as is known."""
+        longest = self.points[run.point].longest
+        if longest is None:
+            return None
+        return max(self.slowdown.get(run.kind, 1.0) * longest, shortest_repetition(state, run))
+
     def _with_limit(self, state: State, run: Run, limit: float) -> Reservation:
-        known, slowdown = self.points[run.point], self.slowdown.get(run.kind, 1.0)
-        cores = known.resources.cores
+        cores = self.points[run.point].resources.cores
         # A run that took longer than expected is not known any more.
-        timed_out = FailureClass.TIMEOUT in state.runs.get(run, RunState()).failures
-        likely = None if known.longest is None or timed_out else slowdown * known.longest
+        timed_out = state.runs.get(run, RunState()).timed_out
+        likely = None if timed_out else self._longest(state, run)
         return Reservation(cores, limit, self.reserved_seconds(limit) * cores * state.allocation, likely)
 
     def least(self, state: State, run: Run) -> Reservation:
@@ -122,13 +128,14 @@ class Estimates:
         """
         usual, known = self.reservation(state, run), self.points[run.point]
         expected = known.stated if known.predicted is None else known.predicted
-        timed_out = FailureClass.TIMEOUT in state.runs.get(run, RunState()).failures
+        timed_out = state.runs.get(run, RunState()).timed_out
         slowdown, longest = self.slowdown.get(run.kind, 1.0), known.longest
         if timed_out or (expected is None and longest is None):
             return usual
         longest = math.inf if longest is None else longest
         enough = longest if expected is None else max(expected, min(longest, CLOSE * expected))
-        return self._with_limit(state, run, min(usual.limit, slowdown * enough))
+        enough = max(slowdown * enough, shortest_repetition(state, run))
+        return self._with_limit(state, run, min(usual.limit, enough))
 
     def fitting(self, state: State, run: Run, left: float) -> Reservation | None:
         """Return the largest reservation of a run within ``left`` core-seconds; None below the `least`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from orchestrator.journal.state import READ_AGAIN, RunState, State
+from orchestrator.journal.state import READ_AGAIN, RunState, RunStatus, State
 from orchestrator.types import FailureClass, Run
 
 SHORTEST = 10.0  # seconds: starting a program on a busy node takes seconds whatever the model says
@@ -24,6 +24,15 @@ def memory_for(state: State, run: Run) -> float:
     known = [item for item in earlier if item.status in READ_AGAIN]
     lacked = (item.failures.count(FailureClass.MEMORY) for item in (state.runs[run], *known))
     return MORE_MEMORY ** max(lacked)
+
+
+def shortest_repetition(state: State, run: Run) -> float:
+    """Return the seconds that every earlier repetition took that was measured; 0 where none was.
+
+    A model may be far off at a point that was measured.
+    """
+    earlier = (state.runs.get(replace(run, repetition=k), RunState()) for k in range(1, run.repetition))
+    return min((item.elapsed for item in earlier if item.status is RunStatus.MEASURED), default=0.0)
 
 
 def likely_longest(expected: float, high: float) -> float:
@@ -52,13 +61,15 @@ def limit_for(
     longest
         How long the run takes at most, by a model or the user's estimate, in seconds; None where unknown.
     run
-        Where the run stands: a limit that ended one of its attempts is raised.
+        Where the run stands: a limit that ended one of its attempts is raised, also after a change of the
+        rules, when the run may be tried again.
     """
     cap = math.inf if stated is None else stated
     limit = derived if stated is None else stated
     assert limit is not None, "a time limit is derived when the campaign starts"
     if margin is not None and longest is not None and math.isfinite(longest):
         limit = min(cap, max(min(SHORTEST, limit), margin * longest))
-    if FailureClass.TIMEOUT in run.failures:
-        limit = min(cap, max(limit, RAISE * run.limit))
+    reached = max(run.reached, run.limit) if FailureClass.TIMEOUT in run.failures else run.reached
+    if reached > 0:
+        limit = min(cap, max(limit, RAISE * reached))
     return limit

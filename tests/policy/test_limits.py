@@ -65,6 +65,49 @@ def limit(longest: float | None, run: RunState = FRESH, stated: float | None = 6
     return limit_for(stated=stated, derived=derived, margin=2.0, longest=longest, run=run)
 
 
+def ended(state: State, attempt: Attempt, seconds: float, failure: FailureClass | None = None) -> State:
+    """The state after an attempt that took some seconds, which were its limit, too."""
+    begin = events.AttemptIntended(attempt=attempt, name=attempt.id, cores=1, limit=seconds, reserved=seconds)
+    end = events.AttemptFinished(attempt=attempt, elapsed=seconds, cost=seconds, failure=failure)
+    return apply(apply(state, begin, 0.0), end, 1.0)
+
+
+def test_a_repetition_gets_the_time_that_all_earlier_ones_took_whatever_models_say() -> None:
+    runs = [Run(POINT, "time", k) for k in (1, 2, 3)]
+    state = apply(State(), events.RoundProposed(1, tuple(runs), ("",) * 3), 0.0)
+    known = estimates(600.0, longest=2.0, margin=2.0)
+    assert known.reservation(state, runs[0]).limit == SHORTEST
+    state = ended(state, Attempt(runs[0]), 90.0)
+    assert known.reservation(state, runs[1]).limit == 180
+    assert known.least(state, runs[1]).limit == 90
+    state = ended(state, Attempt(runs[1]), 25.0)  # the first one was disturbed
+    assert known.reservation(state, runs[2]).limit == 50
+    assert known.fitting(state, runs[2], 24.0) is None
+
+
+@pytest.mark.parametrize("validation", [False, True])
+@pytest.mark.parametrize(
+    ("changed", "first"),
+    [({}, 40.0), ({"executor": {"name": "slurm"}}, 10.0), ({"executable": "/new"}, 10.0)],
+)
+def test_a_run_that_may_be_tried_again_does_not_begin_with_limits_that_it_reached(
+    changed: Mapping[str, Any], first: float, validation: bool
+) -> None:
+    run = Run(POINT)
+    begun = events.ValidationProposed(run) if validation else events.RoundProposed(1, (run,), ("",))
+    state = apply(State(campaign={"executor": {"name": "local"}, "executable": "/old"}), begun, 0.0)
+    for number, seconds in enumerate((10.0, 20.0), start=1):
+        attempt = Attempt(run, number)
+        state = ended(state, attempt, seconds, FailureClass.TIMEOUT)
+    assert limit(0.5, state.runs[run], stated=None) == 40
+    state = apply(state, events.RunGivenUp(run, "late"), 2.0)
+    state = apply(state, events.CampaignChanged({**state.campaign, **changed}, anew=True), 3.0)
+    state = apply(state, begun, 4.0)
+    assert limit(0.5, state.runs[run], stated=None) == first
+    assert limit(0.5, state.runs[run], stated=30.0) == min(first, 30)
+    assert state.runs[run].timed_out == (not changed)
+
+
 def test_a_limit_follows_the_model_and_rises_after_a_timeout() -> None:
     assert limit(50.0) == 100
     assert limit(0.01) == SHORTEST
