@@ -12,6 +12,7 @@ SHORTEST = 10.0  # seconds: starting a program on a busy node takes seconds what
 RAISE = 2.0  # factor on the time limit after an attempt that reached it
 WIDEST = 4.0  # times the expected duration: what an interval's upper end may add to a limit
 ESTIMATE = 2.0  # a run may take that many times the user's estimate: nobody knows it exactly
+_LAST = 3  # repetitions that a further one is compared with: there may be thousands
 MORE_MEMORY = 1.5  # factor on the memory after each attempt that ran out of it
 
 
@@ -27,11 +28,12 @@ def memory_for(state: State, run: Run) -> float:
 
 
 def shortest_repetition(state: State, run: Run) -> float:
-    """Return the seconds that every earlier repetition took that was measured; 0 where none was.
+    """Return the seconds that each of the last few repetitions took; 0 where none of them was measured.
 
     A model may be far off at a point that was measured.
     """
-    earlier = (state.runs.get(replace(run, repetition=k), RunState()) for k in range(1, run.repetition))
+    last = range(max(1, run.repetition - _LAST), run.repetition)
+    earlier = (state.runs.get(replace(run, repetition=k), RunState()) for k in last)
     return min((item.elapsed for item in earlier if item.status is RunStatus.MEASURED), default=0.0)
 
 
