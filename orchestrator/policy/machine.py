@@ -207,7 +207,7 @@ def findings(state: State) -> dict[str, str]:
             "runs, or a pattern reads the wrong number"
         )
     if (longer := too_long(runs)) is not None:
-        found["wrong unit"] = (
+        sentences["wrong unit"] = (
             f"{longer[0]} takes {plain(longer[1])} times as long as the whole runs that it was read from: "
             "its unit is another, or a pattern reads another number; correct it, then orchestrator reread"
         )
