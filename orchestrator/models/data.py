@@ -73,6 +73,15 @@ class Group:
             origins=None if self.origins is None else self.origins[rows],
         )
 
+    def at_points(self, index: NDArray[np.intp]) -> Self:
+        """Select points."""
+        return replace(
+            self,
+            points=self.points[index],
+            values=self.values[:, index],
+            origins=None if self.origins is None else self.origins[:, index],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Layout:

@@ -44,6 +44,9 @@ _LAST_STEP, _STEP_PRICE = 12.0, 3.0
 # because another factor of the term is zero at the others: with one ratio any steepness fits. Chosen by hand;
 # not derived. And the least value at which the slope of a logarithm is taken.
 _STEEP_RATIO, _SLOPES_FROM = 12.0, 1.5
+# Share of the points that curves may leave out as outliers: more are no exceptions. Chosen by hand; not
+# derived.
+_MOST_OUTLIERS = 0.125
 # Natural logarithm of how much more probable a constant, and a constant and one of these, as exponents of a
 # parameter and of its logarithm, are where there is one: latency and bandwidth, serial and parallel parts.
 _COMMON, _MORE = ((-1, 0), (1, 0), (2, 0), (3, 0), (0, 1)), 2.0
@@ -153,13 +156,41 @@ def _curves(
 ) -> dict[Label, CurveModel]:
     """Return formulas and curves, weighed against each other, of every call path of a group.
 
-    An exact sum says all where it is checked. Elsewhere speak formulas and curves, as of other values.
+    An exact sum says all where it is checked. Elsewhere speak formulas and curves, as of other values. What a
+    formula takes for an outlier is none of the values that curves follow, either.
     """
     own = [_without_sum(forms[label]) for label in group.labels]
-    first = _first([item.posterior for item in own])
-    known = Known(first, lambda row: NormalForms.of(own[row].posterior), own)
-    found = fit(group, located, sizes, known, saturates=saturates)
-    return {(item.callpath, item.metric): item for item in found}
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for row, form in enumerate(own):
+        alike.setdefault(contradicted(form.outliers, group.points), []).append(row)
+    curves = {}
+    for outliers, rows in alike.items():
+        index, some = np.array(rows, dtype=np.intp), [own[row] for row in rows]
+        part, place = group.take(index), located.rows(index)
+        if outliers:
+            kept = np.delete(np.arange(len(group.points)), outliers)
+            part, place = part.at_points(kept), place.at_points(kept)
+        found = fit(part, place, sizes, _known(some), saturates=saturates)
+        curves.update({(item.callpath, item.metric): item for item in found})
+    corner = tuple(group.points.max(axis=0).tolist())
+    return {label: replace(item, corner=corner) for label, item in curves.items()}
+
+
+def contradicted(outliers: tuple[int, ...], points: Floats) -> tuple[int, ...]:
+    """Return the outliers that other points contradict: some of these are as far out, in every parameter.
+
+    Of one that is the farthest nobody knows whether something begins there.
+    """
+    others = np.delete(points, outliers, axis=0)
+    if len(outliers) > _MOST_OUTLIERS * len(points):
+        return ()
+    return tuple(k for k in outliers if (others >= points[k]).all(axis=1).any())
+
+
+def _known(forms: Sequence[PmnfModel]) -> Known:
+    """Return what curves are told of formulas."""
+    first = _first([item.posterior for item in forms])
+    return Known(first, lambda row: NormalForms.of(forms[row].posterior), forms)
 
 
 def _alone(group: data.Group, located: Located, forms: Mapping[Label, PmnfModel]) -> Iterator[PmnfModel]:

@@ -123,6 +123,15 @@ class Located:
             shared=None if self.shared is None else self.shared.rows(index),
         )
 
+    def at_points(self, index: NDArray[np.intp]) -> Self:
+        """Select points."""
+        return replace(
+            self,
+            log_value=self.log_value[:, index],
+            count=self.count[:, index],
+            shared=None if self.shared is None else self.shared.at_points(index),
+        )
+
     def put(self, index: NDArray[np.intp], part: Located) -> Self:
         """Replace the locations of some call paths."""
         log_value, count = self.log_value.copy(), self.count.copy()

@@ -44,6 +44,10 @@ class SharedNoise:
         """Select call paths."""
         return replace(self, origins=self.origins[index])
 
+    def at_points(self, index: NDArray[np.intp]) -> Self:
+        """Select points."""
+        return replace(self, origins=self.origins[:, index])
+
     def discounted(self, weights: Floats) -> Floats:
         """Return weights of repetitions for their mean, where those of one origin do not average out.
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from orchestrator.models import formulas
 from orchestrator.models.belief import of_answer
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.model import CurveModel
@@ -311,3 +312,37 @@ def test_a_jump_at_the_one_point_off_two_lines_is_no_steep_product() -> None:
     values[Point.of(p=2, n=146)] = (4.0,)
     (model,) = modeler()(Measurements(("p", "n"), (Measurement("main", "time", values),)))
     assert model.predict([Point.of(p=32, n=4096)]).value[0] < 1000
+
+
+def with_a_slow_point(point: Point, seed: int) -> Measurements:
+    """Return measurements of a short formula of which those at one point took three times as long."""
+    known = measured(short, noise=0.03, seed=seed, repetitions=2)
+    (item,) = known.items
+    slow = tuple(3 * value for value in item.values[point])
+    return replace(known, items=(replace(item, values={**item.values, point: slow}),))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("point", [Point.of(p=16, n=30), Point.of(p=64, n=40)])
+def test_curves_do_not_follow_what_a_formula_takes_for_an_outlier(point: Point, seed: int) -> None:
+    (model,) = modeler()(with_a_slow_point(point, seed))
+    assert any(f"taken for outliers: {point}" in note for note in model.notes)
+    found = model.predict([FAR])
+    assert found.value[0] == pytest.approx(short(128, 60), rel=0.2)
+    assert found.high[0] / found.low[0] < 1.4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_an_outlier_with_nothing_beyond_it_nobody_knows_whether_something_begins_there(seed: int) -> None:
+    model = fitted(with_a_slow_point(INSIDE[-1], seed))
+    assert model.corner == (64, 50)
+    found = model.predict([FAR])
+    assert found.low[0] < short(128, 60) < 3 * short(128, 60) < found.high[0]
+
+
+def test_more_than_a_few_are_no_outliers() -> None:
+    """An eighth of the points at most."""
+    points = np.array([[p, n] for p, n in product(RANKS, SIZES)], dtype=float)
+    assert formulas.contradicted((3, 7), points) == (3, 7)
+    assert formulas.contradicted((3, 7, 11, 12), points) == ()
+    assert formulas.contradicted((7, 24), points) == (7,), "nothing is beyond the last one"

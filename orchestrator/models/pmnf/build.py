@@ -157,6 +157,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             posterior=posterior,
             shared_noise=float(case.solution.located.shared_sigma[k]),
             unvaried=case.group.unvaried,
+            outliers=tuple(np.flatnonzero(signs.outlying[k]).tolist()),
         )
     return result
 

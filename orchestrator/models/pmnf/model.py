@@ -57,6 +57,8 @@ class PmnfModel:
         What speaks where no measured value checks an exact sum; None of other formulas.
     unvaried
         Parameters that were measured at one value.
+    outliers
+        Places of the points that were taken for outliers, among those that were fitted.
     """
 
     callpath: str
@@ -71,6 +73,7 @@ class PmnfModel:
     unseen: Unseen | None = None
     beyond: Beyond | None = None
     unvaried: Unvaried = field(default_factory=Unvaried)
+    outliers: tuple[int, ...] = ()
 
     @property
     def is_exact(self) -> bool:
