@@ -239,7 +239,7 @@ def test_a_time_that_is_longer_than_the_run_is_told() -> None:
     [("Time in seconds = 0.02", True), ("Time in seconds = 0.0204", False), ("total time: 12.5 s", False)],
 )
 def test_a_time_of_few_digits_is_told(printed: str, told: bool) -> None:
-    program("coarse", f"#!/bin/sh\necho '{printed}'\n")
+    program("coarse", f"#!/bin/sh\nsleep 0.05\necho '{printed}'\n")  # as long as it says
     shown = run("init", "--command", "./coarse {n}", "--executor", "local")
     assert shown.code == 0
     assert ("note: main is printed as 0.02, so it is known to 0.01 s: choose values" in shown.out) == told
