@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ from orchestrator.executors.attempt.record import read_record
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
 from orchestrator.readers.pattern_candidates import times_in
-from orchestrator.readers.printed_line import Candidate, tick
+from orchestrator.readers.printed_line import Candidate, printed, tick
 from orchestrator.types import FailureClass, Point, Run
 from orchestrator.units import count
 
@@ -218,10 +217,9 @@ def _of_digits(output: Sequence[Candidate]) -> tuple[str, ...]:
     """Say where the smallest run is too short for the digits that the time of the run is printed with."""
     if not output or not (last := tick(output[0])) or output[0].value >= _FEWEST_TICKS * last:
         return ()
-    found = re.search(output[0].pattern, output[0].line)
     return (
-        f"{output[0].callpath} is printed as {found[1] if found else 0}, so it is known to {last:g} s: "
-        "choose values at which it takes longer, or read what is printed with more digits, such as a rate",
+        f"{output[0].callpath} is printed as {printed(output[0])}, so it is known to {last:g} s: choose "
+        "values at which it takes longer, or read what is printed with more digits, such as a rate",
     )
 
 

@@ -181,9 +181,9 @@ def contradicted(outliers: tuple[int, ...], points: Floats) -> tuple[int, ...]:
 
     Of one that is the farthest nobody knows whether something begins there.
     """
-    others = np.delete(points, outliers, axis=0)
     if len(outliers) > _MOST_OUTLIERS * len(points):
         return ()
+    others = np.delete(points, outliers, axis=0)
     return tuple(k for k in outliers if (others >= points[k]).all(axis=1).any())
 
 

@@ -82,10 +82,9 @@ def locate_groups(groups: Sequence[data.Group], aggregate: str) -> list[Located]
         located = locate(values, aggregate, origins)
     begin, result = 0, []
     for rows, here, runs in sizes:
-        part = located.rows(np.arange(begin, begin + rows))
-        shared = part.shared and replace(part.shared, origins=part.shared.origins[:, :here, :runs])
-        log_value, count = part.log_value[:, :here], part.count[:, :here]
-        result.append(replace(part, log_value=log_value, count=count, shared=shared))
+        part = located.rows(np.arange(begin, begin + rows)).at_points(slice(here))
+        shared = part.shared and replace(part.shared, origins=part.shared.origins[:, :, :runs])
+        result.append(replace(part, shared=shared))
         begin += rows
     return result
 

@@ -123,7 +123,7 @@ class Located:
             shared=None if self.shared is None else self.shared.rows(index),
         )
 
-    def at_points(self, index: NDArray[np.intp]) -> Self:
+    def at_points(self, index: NDArray[np.intp] | slice) -> Self:
         """Select points."""
         return replace(
             self,

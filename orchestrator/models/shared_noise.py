@@ -44,7 +44,7 @@ class SharedNoise:
         """Select call paths."""
         return replace(self, origins=self.origins[index])
 
-    def at_points(self, index: NDArray[np.intp]) -> Self:
+    def at_points(self, index: NDArray[np.intp] | slice) -> Self:
         """Select points."""
         return replace(self, origins=self.origins[:, index])
 

@@ -182,10 +182,15 @@ def _unit(unit: str) -> str:
     return f"{unit}?" if len(unit) == 1 else f"(?:{re.escape(unit)})?"
 
 
+def printed(item: Candidate) -> str:
+    """Return the number of a candidate as its line has it; empty where its pattern does not match there."""
+    found = re.search(item.pattern, item.line)
+    return found[1] if found else ""
+
+
 def tick(item: Candidate) -> float:
     """Return the seconds of the last digit that a time was printed with; 0 where that is not known."""
-    found = re.search(item.pattern, item.line)
-    digits = re.fullmatch(r"\d+(?:\.(\d*))?", found[1]) if found else None
+    digits = re.fullmatch(r"\d+(?:\.(\d*))?", printed(item))
     return item.scale * 10.0 ** -len(digits[1] or "") if digits else 0.0
 
 

@@ -175,11 +175,10 @@ class Additive:
         values only if it is.
         """
         gains = self.design.gains(draws)
-        projected = self.design.weighted(self.values)[1]
-        phi = self.design.features(self.design.points)
-        linear = (gains @ projected) @ self.design.basis.T @ self.design.projection
-        left = self.design.weighted(self.values)[0] - linear
-        exact = self.design.weighted(self.measured + self.centre - self.mean(phi, gains)[0])[0]
+        weighted, projected = self.design.weighted(self.values)
+        left = weighted - (gains @ projected) @ self.design.basis.T @ self.design.projection
+        mean, _ = self.mean(self.design.features(self.design.points), gains)
+        exact, _ = self.design.weighted(self.measured + self.centre - mean)
         result: Floats = ((left**2).sum(axis=1) - (exact**2).sum(axis=1)) / (2 * draws.noise**2)
         return result
 
