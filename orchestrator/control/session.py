@@ -52,6 +52,7 @@ from orchestrator.journal.file import (
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import State, validation_run
 from orchestrator.models.base import Model
+from orchestrator.policy import failing
 from orchestrator.policy.budget import kept_for_validation, occupied
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
@@ -353,6 +354,8 @@ def _no_validation(runtime: Runtime, known: State, models: tuple[Model, ...]) ->
     point, estimates = runtime.policy.validation_point, runtime.estimates(known, models)
     if point is None or kept_for_validation(known, runtime.policy, estimates):
         return None
+    if why := failing.why_not(point, failing.regions(known)):
+        return f"validate: true, but the run at {point} is not made: {why}; nothing is kept back for it"
     need, budget = estimates.least(known, validation_run(known, point)), runtime.policy.budget
     unit = runtime.policy.unit
     return (

@@ -77,8 +77,8 @@ def _never_begun(state: State, estimates: Estimates, run: Run, fails: Sequence[R
     """Return why a run is never begun, whatever is left of the budget; None where it may be."""
     if run.point in state.infeasible:
         return f"{run.point} was given up"
-    may_fail = run == state.validation or state.runs[run].failures  # what was begun may have its retries
-    if not may_fail and (why := failing.why_not(run.point, fails)):
+    # What was begun may have its retries.
+    if not state.runs[run].failures and (why := failing.why_not(run.point, fails)):
         return why
     too_long = estimates.points[run.point].too_long
     return too_long if too_long and not measured_before(state, run) else None

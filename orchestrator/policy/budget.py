@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.journal.state import State, validation_run
+from orchestrator.policy import failing
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.rules import Policy
 from orchestrator.resources import Reservation
@@ -19,9 +20,11 @@ def kept_for_validation(state: State, policy: Policy, estimates: Estimates) -> f
     That is its reservation by what is known now. Where that is more than a share of what is left, because the
     models are not certain yet, it is that share, but never less than the validation needs if it takes as long
     as expected. Else uncertain models would end the measurements that make them certain. Nothing is kept back
-    where even that exceeds what is left.
+    where even that exceeds what is left, or where the program fails at that point.
     """
     if policy.validation_point is None or state.validation is not None:
+        return 0.0
+    if failing.why_not(policy.validation_point, failing.regions(state)):
         return 0.0
     run, left = validation_run(state, policy.validation_point), policy.budget - state.spent
     least = estimates.least(state, run).reserved

@@ -123,8 +123,9 @@ class Estimates:
     def least(self, state: State, run: Run) -> Reservation:
         """Return the smallest reservation with which an attempt at a run makes sense.
 
-        Its limit is what the run takes at most as far as is known, or `CLOSE` times what it is expected to
-        take if this is less. Where nothing is known, and after a timeout, that is the usual reservation.
+        Its limit is `CLOSE` times what the run is expected to take, however narrow the interval of that is: a
+        single run scatters about its mean. Without an expectation it is what the run takes at most as far as
+        is known. Where nothing is known, and after a timeout, that is the usual reservation.
         """
         usual, known = self.reservation(state, run), self.points[run.point]
         expected = known.stated if known.predicted is None else known.predicted
@@ -132,8 +133,8 @@ class Estimates:
         slowdown, longest = self.slowdown.get(run.kind, 1.0), known.longest
         if timed_out or (expected is None and longest is None):
             return usual
-        longest = math.inf if longest is None else longest
-        enough = longest if expected is None else max(expected, min(longest, CLOSE * expected))
+        enough = longest if expected is None else CLOSE * expected
+        assert enough is not None
         enough = max(slowdown * enough, shortest_repetition(state, run))
         return self._with_limit(state, run, min(usual.limit, enough))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import pytest
@@ -15,6 +15,7 @@ from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import failing
 from orchestrator.policy.actions import BeginStop, GiveUp, Skip, Submit
+from orchestrator.policy.budget import kept_for_validation
 from orchestrator.policy.decide import next_actions
 from orchestrator.policy.failing import regions
 from orchestrator.policy.regions import Region
@@ -347,17 +348,22 @@ def test_runs_of_the_round_that_would_fail_alike_are_not_begun() -> None:
     assert skipped.reason.startswith("left out: n >= 300 (all 6 points")
 
 
-def test_a_validation_is_tried_wherever_it_is() -> None:
-    state = after(large(SIZES), small(SIZES))
-    run = Run(Point.of(n=500, p=4))
+@pytest.mark.parametrize(("n", "fails"), [(500, True), (150, False)])
+def test_a_validation_is_neither_made_nor_paid_for_where_the_program_fails(n: int, fails: bool) -> None:
+    state, known = after(large(SIZES), small(SIZES)), estimates()
+    run = Run(Point.of(n=n, p=4))
+    policy = replace(POLICY, validation_point=run.point)
+    assert (kept_for_validation(state, policy, known) == 0) is fails
     for event in (
         events.RoundCompleted(round=1, smape=None, width=None, improved=True),
         events.StopRuleReached("patience", ""),
         events.ValidationProposed(run),
     ):
         state = apply(state, event, 0.0)
-    said = next_actions(state, POLICY, 100.0, estimates())
-    assert [item.attempt.run for item in said if isinstance(item, Submit)] == [run]
+    said = next_actions(state, policy, 100.0, known)
+    assert [item.attempt.run for item in said if isinstance(item, Submit)] == [run] * (not fails)
+    skipped = [item.reason for item in said if isinstance(item, Skip)]
+    assert [reason.startswith("left out: n >= 300") for reason in skipped] == [True] * fails
 
 
 @pytest.mark.parametrize(

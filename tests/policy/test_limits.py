@@ -250,3 +250,11 @@ def test_the_status_tells_what_is_unconfirmed_and_who_is_suspected() -> None:
     assert document["cost"]["unconfirmed"] == 1.0
     [suspect] = document["suspect_nodes"]
     assert (suspect["node"], suspect["excluded"]) == ("bad", False)
+
+
+@pytest.mark.parametrize("longest", [None, 101.0, 1000.0])
+def test_the_least_limit_has_a_margin_above_what_a_run_is_expected_to_take(longest: float | None) -> None:
+    """A single run scatters about its mean, however narrow the interval of that mean is."""
+    known = estimates(limit=None, seconds=100.0, longest=longest, margin=2.0)
+    state = State()._replace(time_limit=3600.0)
+    assert known.least(state, Run(POINT)).limit == 125.0
