@@ -22,6 +22,8 @@ _LAST = "__rec=globals"
 _NODE = re.compile(r"^__rec=node,id=(\d+),", re.MULTILINE)
 _OWN_PARENT = re.compile(r"^__rec=node,id=(\d+),.*\bparent=\1$", re.MULTILINE)
 
+_OF_ONE_RANK = "a Caliper built without MPI writes the file of every rank into the same one"
+
 # What the library raises for what it does not expect.
 _BROKEN = (ReaderError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
@@ -57,20 +59,22 @@ def read_cali(path: Path) -> Contents:
     if not (text.endswith("\n") and text[text.rfind("\n", 0, -1) + 1 :].startswith(_LAST)):
         raise ReadError(
             f"{path}: truncated: it does not end with the record of its globals, which Caliper writes last; "
-            "was the program killed, or the disk full?"
+            f"was the program killed, or the disk full? {_OF_ONE_RANK}"
         )
     if loop := _OWN_PARENT.search(text):
         raise ReadError(f"{path}: damaged: node {loop[1]} is its own parent")
     numbers = _NODE.findall(text)
     if len(set(numbers)) < len(numbers):
-        raise ReadError(f"{path}: damaged: several programs wrote into one file (a node is defined twice)")
+        raise ReadError(
+            f"{path}: damaged: several programs wrote into one file (a node is defined twice); {_OF_ONE_RANK}"
+        )
     reader = CaliperReader()
     try:
         reader.read(io.StringIO(text))
         records = [_record(values) for values in reader.records]
         units = {name: unit for name in reader.attributes() if (unit := _unit(reader, name))}
     except _BROKEN as error:
-        raise ReadError(f"{path}: damaged: {type(error).__name__}: {error}") from error
+        raise ReadError(f"{path}: damaged: {_said(error)}; {_OF_ONE_RANK}") from error
     return Contents(records, {name: _text(value) for name, value in reader.globals.items()}, units)
 
 
@@ -86,3 +90,8 @@ def _text(value: object) -> str:
 
 def _unit(reader: CaliperReader, name: str) -> str:
     return str(reader.attribute(name).get("attribute.unit") or "")
+
+
+def _said(error: Exception) -> str:
+    """Return the kind of an error and what it says, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

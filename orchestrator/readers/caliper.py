@@ -8,6 +8,7 @@ attributes are the operations over ranks (``min``, ``max``, ``avg``, ``sum``) on
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from orchestrator.readers.base import reads
 from orchestrator.readers.cali import Contents, Record, read_cali
 from orchestrator.readers.entries import SECONDS
 from orchestrator.readers.profile_files import only_one, over_ranks
+from orchestrator.readers.stdout import text_of
 from orchestrator.types import Application, Sample
 
 SUFFIX = ".cali"
@@ -38,6 +40,8 @@ _CHANNEL, _PROFILE = "spot.channel", "regionprofile"
 _ORDER = "aggregate.slot"  # where a region appeared first: no measurement
 _DIGITS = 4e-6  # relative error of a quotient of values, which Caliper writes with six digits
 _ROUNDING = 1e-5  # of an inclusive time, from which others of six digits were taken
+
+_ERROR = re.compile(r"^== CALIPER: .*\berror\b.*$", re.MULTILINE | re.IGNORECASE)
 
 Regions = tuple[str, ...]
 Lanes = dict[str, float]
@@ -71,11 +75,23 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     ReadError
         Where there is no profile, or more than one, or a truncated or damaged one.
     """
-    remedy = (
-        f"was {application.name} built with Caliper and its annotations, and did it end normally (with MPI, "
+    remedy = _complaint(directory) or (
+        "was the program built with Caliper and its annotations, and did it end normally (with MPI, "
         "profiles are written by MPI_Finalize)?"
     )
     return profile(only_one(directory, SUFFIX, DEPTH, remedy), inclusive)
+
+
+def _complaint(directory: Path) -> str:
+    """Return the error that Caliper printed in an attempt's directory, and the remedy; empty without one."""
+    for path in (directory / "stderr", directory / "stdout"):
+        if path.is_file() and (found := _ERROR.search(text_of(path))):
+            return (
+                f"{path.name} says: {found[0].strip()[:200]}; executor.environment may have another "
+                "CALI_CONFIG, such as 'spot(output=caliper.cali,time.exclusive,region.count)' for a Caliper "
+                "built without MPI"
+            )
+    return ""
 
 
 def profile(path: Path, inclusive: bool = False) -> list[Sample]:

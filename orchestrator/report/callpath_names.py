@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 from orchestrator.errors import CampaignError
@@ -16,6 +16,8 @@ from orchestrator.models.callpaths import SEPARATOR, bare, parts, signature
 _LONG = 60  # characters, beyond which outer callers are left out
 # A bracket that follows a word and a space is a remark in the name of an annotated region.
 _CPP = re.compile(r"<|::|\S\(")
+# A return type stands only before a function with its parameters.
+_PARAMETERS = re.compile(r"\S\(")
 _LEFT_OUT = "..."
 _EXAMPLES = 5  # call paths that an error names
 
@@ -97,7 +99,15 @@ def _signature(region: str) -> str:
 
 def _is_function(region: str) -> bool:
     """Whether this is a C++ function whose name can be told from what stands around it."""
-    return _CPP.search(region) is not None and "operator[" not in region and bool(bare(region))
+    if _CPP.search(region) is None or "operator[" in region or not bare(region):
+        return False
+    return _PARAMETERS.search(region) is not None or not _has_words(region)
+
+
+def _has_words(region: str) -> bool:
+    """Whether a space stands outside of angle brackets, as in the name of an annotated region."""
+    depths = accumulate((letter == "<") - (letter == ">") for letter in region)
+    return any(letter == " " and depth == 0 for letter, depth in zip(region, depths, strict=True))
 
 
 def _end(path: tuple[str, ...], ends: Counter[tuple[str, ...]]) -> str:

@@ -9,11 +9,13 @@ import pytest
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.cali import read_cali
-from orchestrator.readers.caliper import OUTSIDE, attribute, profile
+from orchestrator.readers.caliper import OUTSIDE, attribute, profile, read
+from orchestrator.types import Application
 
 DATA = Path(__file__).parents[1] / "data" / "caliper"
 SPOT, RANKS = DATA / "halo-spot.cali", DATA / "halo-ranks.cali"
 STEPS, P = 3, 2
+APPLICATION = Application("demo", "", {}, ranks=lambda s: 2, arguments=lambda s: [], output=lambda texts: [])
 ODD = 'inner, "odd"=\\name'
 every_file = pytest.mark.parametrize("path", [SPOT, RANKS], ids=["spot", "ranks"])
 
@@ -194,3 +196,19 @@ def test_damage_is_named(changed: Callable[..., Path], old: str, new: str, compl
     with pytest.raises(ReadError, match=complaint) as caught:
         profile(changed((old, new)), inclusive=True)
     assert "changed.cali" in str(caught.value)
+
+
+def test_without_a_profile_the_error_that_caliper_printed_is_quoted_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "stderr").write_text(
+        "srun: some note\n== CALIPER: CALI_CONFIG: error: Unknown option: profile.mpi\n"
+    )
+    said = r"no \.cali file .*; stderr says: == CALIPER: .* Unknown option: profile\.mpi; executor\.environment"
+    with pytest.raises(ReadError, match=said):
+        read(tmp_path, APPLICATION)
+
+
+def test_a_profile_that_several_ranks_wrote_says_how_that_happens(tmp_path: Path) -> None:
+    whole = SPOT.read_text()
+    (tmp_path / "caliper.cali").write_text(whole + whole[: len(whole) // 2])
+    with pytest.raises(ReadError, match=r"truncated: .*a Caliper built without MPI"):
+        read(tmp_path, APPLICATION)

@@ -29,6 +29,12 @@ def test_remarks_in_brackets_stay_in_names_of_regions() -> None:
     assert list(shortened(paths).values()) == paths
 
 
+def test_names_of_annotated_regions_of_several_words_stay_whole() -> None:
+    paths = ["main->solve<A, B> x", "main->force compute<LJ>", "main->phase 1: Solver::sweep"]
+    assert list(shortened(paths).values()) == paths
+    assert list(shortened(["main->solve<A, B>"]).values()) == ["main->solve"]
+
+
 def test_linker_names_are_shown_as_functions() -> None:
     assert demangled("_ZN4RAJA6forallIiEEvT_") == "void RAJA::forall<int>(int)"
     assert demangled("_Z4workv.constprop.0") == "work()"
