@@ -248,7 +248,7 @@ def _changes(chosen: Campaign, known: State, hooks: Hooks) -> list[str]:
     elif hooks.again and not changes and campaign_changes.left_out(known):
         changes.append("points that were given up or left out are tried again")
     if hooks.begin and known.undecided:
-        changes.append("measurements were discarded or restored: what to do next is decided again")
+        changes.append(f"{advice.OTHER_VALUES}: what to do next is decided again")
     return changes
 
 

@@ -118,11 +118,14 @@ def _is_target(campaign: Mapping[str, Any], point: Point) -> bool:
 
 
 def _decided_again(state: State) -> State:
+    return undecided(state)._replace(discards=state.discards + 1)
+
+
+def undecided(state: State) -> State:
     """Return the state where nothing counts that rounds said of models: other values made them.
 
-    Narrow intervals count on where those of what is left turn out to be narrow, too.
+    What to do next is decided again, by the values of now. Narrow intervals count on where those of what is
+    left turn out to be narrow, too.
     """
     before = state.narrow_before if state.reassess else state.narrow_rounds
-    return unassessed(state)._replace(
-        smape=None, discards=state.discards + 1, undecided=True, reassess=True, narrow_before=before
-    )
+    return unassessed(state)._replace(smape=None, undecided=True, reassess=True, narrow_before=before)

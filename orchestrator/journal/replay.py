@@ -365,7 +365,7 @@ def _reread_completed(event: events.RereadCompleted, state: State) -> State:
         known = proposed.get(run.kind, immutables.Map())
         last = max(run.repetition, known.get(run.point, 0))
         proposed = proposed.set(run.kind, known.set(run.point, last))
-    return state._replace(
+    state = state._replace(
         campaign=event.campaign,
         runs=runs.finish(),
         proposed=proposed,
@@ -376,6 +376,7 @@ def _reread_completed(event: events.RereadCompleted, state: State) -> State:
         rereads=state.rereads + 1,
         discarded=discarded.finish(),
     )
+    return discards.undecided(state) if event.attempts else state
 
 
 def _as_read_again(item: RunState, event: events.AttemptReread) -> RunState:

@@ -215,8 +215,8 @@ class State(NamedTuple):
     rereads: int = 0  # how often outputs were read again
     discarded: immutables.Map[Run, Discarded] = immutables.Map()
     discards: int = 0  # how often measurements were discarded or restored
-    undecided: bool = False  # whether they were since a controller has begun to decide about that
-    reassess: bool = False  # whether they were since models were assessed
+    undecided: bool = False  # whether other values count since a controller has begun to decide about that
+    reassess: bool = False  # whether other values count since models were assessed
     narrow_before: int = 0  # `narrow_rounds` before that
 
     @property

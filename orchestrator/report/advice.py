@@ -21,6 +21,7 @@ _REMEDIES = {
     FailureClass.PARSE: "compare what the program prints with what the campaign file looks for, and read the "
     "kept outputs again by the corrected file, which costs nothing: orchestrator reread DIR --campaign FILE",
 }
+OTHER_VALUES = "measurements were discarded, restored or read again"
 # Rules after which a larger budget buys nothing, unless `orchestrator.strategies.information` names a run.
 _DONE = ("exhausted", "converged")
 _WITH_MORE = "the next useful run"
@@ -56,8 +57,7 @@ def to_continue(state: State, directory: Path) -> str:
         return ""
     if state.undecided:
         return (
-            f"measurements were discarded or restored since then: orchestrator resume {where} decides again "
-            "what to measure"
+            f"{OTHER_VALUES} since then: orchestrator resume {where} decides again what to measure"
         )
     if state.stopped.rule in FAILURE_RULES:
         return (

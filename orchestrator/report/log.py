@@ -17,6 +17,7 @@ from orchestrator.journal.forms import ATTEMPT, EVENT, PLAIN, RUN, Form, members
 from orchestrator.journal.references import REASON
 from orchestrator.journal.snapshot import Fold, read_through
 from orchestrator.journal.state import is_rehearsal
+from orchestrator.report import advice
 from orchestrator.report.wording import about, outage, place, smape
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -209,7 +210,7 @@ class Log:
         self.running: str | None = None
         self.executable = ""
         self.note = ""  # of the last round
-        self.undecided = False  # whether measurements were discarded or restored since a controller ran
+        self.undecided = False  # whether other values count since a controller ran
         self.round_began = 0.0
         self.in_round: Counter[str] = Counter()
         self.round_cost = 0.0
@@ -271,6 +272,7 @@ class Log:
                 self.recovered.clear()
             case events.RereadCompleted():
                 self.campaign = event.campaign
+                self.undecided = self.undecided or event.attempts > 0
                 self.given_up = [item for item in self.given_up if item["run"] not in self.recovered]
             case events.MeasurementsDiscarded(runs, reason):
                 self.undecided = True
@@ -298,7 +300,7 @@ class Log:
             self.state = "running"
             changes = [*differences(old, event.campaign)]
             if self.undecided:
-                changes.append("measurements were discarded or restored: decides again")
+                changes.append(f"{advice.OTHER_VALUES}: decides again")
                 self.undecided = False
             changed = "; ".join(changes) or "none"
             changed += "; points that were given up are tried again" if event.anew else ""

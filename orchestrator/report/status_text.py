@@ -206,7 +206,7 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
     lines += _trouble_lines(status)
     if status["decides_again"] and status["state"] == "stopped":
         lines.append(
-            f"measurements were discarded or restored since then: orchestrator resume {where} decides again"
+            f"{advice.OTHER_VALUES} since then: orchestrator resume {where} decides again"
         )
     if what:
         then = "" if directory is None else f", then: orchestrator resume {where}"

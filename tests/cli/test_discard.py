@@ -105,7 +105,7 @@ def test_the_campaign_measures_the_point_again(begun: Path) -> None:
     run("discard", begun, *names, "--because", "hot")
     shown = run("resume", begun)
     assert shown.code == 0
-    assert "rules changed: measurements were discarded or restored: what to do next is decided again" in (
+    assert "rules changed: measurements were discarded, restored or read again: what to do next is decided again" in (
         shown.err + shown.out
     )
     assert {str(row["status"]) for row in of(begun, 1)} >= {"discarded", "measured"}

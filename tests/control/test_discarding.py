@@ -115,7 +115,7 @@ def test_models_do_not_see_it_and_the_loop_measures_the_point_again(made: Path) 
     assert now.validation is None
     changes: list[str] = []
     after = session.run(load(), made, session.Hooks(changed=changes.extend))
-    assert changes == ["measurements were discarded or restored: what to do next is decided again"]
+    assert changes == ["measurements were discarded, restored or read again: what to do next is decided again"]
     assert after.stopped is not None and after.round > before.round and not after.undecided
     assert points(after) == points(before)
     assert after.validation == Run(TARGET, "time", 2)
@@ -432,7 +432,7 @@ def test_the_log_says_what_was_discarded_and_that_no_controller_ran(made: Path) 
         in texts
     )
     assert "restored: P(p=2, n=10) time-1: it was another node" in texts
-    assert "rules changed: measurements were discarded or restored: decides again" in texts
+    assert "rules changed: measurements were discarded, restored or read again: decides again" in texts
     assert [item["run"] for item in found["discarded"]] == [
         "p=1,n=10/time-1",
         "p=1,n=10/time-2",

@@ -18,7 +18,7 @@ from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus
-from orchestrator.report import comparison_facts, dossier, log
+from orchestrator.report import advice, comparison_facts, dossier, log
 from orchestrator.types import Point, Run
 from tests.control import campaigns
 from tests.control.campaigns import local, values
@@ -67,6 +67,18 @@ def test_times_of_whole_runs_may_become_those_that_programs_print(tmp_path: Path
     assert rules(tmp_path, tmp_path / "time.yaml", ()).measure.profiler == "time"
     with pytest.raises(CampaignError, match=r"measure\.profiler: stdout -> mpi: reading again changes only"):
         reread(tmp_path, load("measure.profiler=mpi"))
+
+
+def test_other_values_let_a_campaign_that_has_stopped_decide_again(begun: Path) -> None:
+    assert not session.replayed(begun).undecided
+    reread(begun, load(INNER))
+    state = session.replayed(begun)
+    assert state.undecided and state.reassess and state.uncertainty is None
+    assert "read again since then: orchestrator resume" in advice.to_continue(state, begun)
+    changes: list[str] = []
+    after = session.run(session.load(begun), begun, session.Hooks(changed=changes.extend))
+    assert changes == ["measurements were discarded, restored or read again: what to do next is decided again"]
+    assert after.stopped is not None and not after.undecided
 
 
 def test_a_comparison_says_by_which_rules_the_values_are_read(begun: Path) -> None:
