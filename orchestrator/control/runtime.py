@@ -41,6 +41,7 @@ from orchestrator.types import (
     Point,
     Run,
 )
+from orchestrator.units import count
 
 # Longest waits in seconds: real executors return when something ends, and an interrupt must be heeded soon.
 # Local waits cost nothing; each wait for Slurm looks at files on a shared file system.
@@ -157,7 +158,11 @@ class Runtime:
         kept = self.kept(state, models)
         view = self.assembly.view(state, models, known, checks, kept)
         choices = propose(self.strategy, view, rng)
-        if not choices or not models:
+        if not models:
+            return choices
+        if isinstance(choices, Nothing):
+            return self._without_too_long(state, models, view, choices, rng)
+        if not choices:
             return choices
         points = [choice.point for choice in choices]
         if not any(self._not_to_begin(state, models, view, points)):
@@ -175,6 +180,28 @@ class Runtime:
         if rest := [choice for choice in choices if choice.point not in too_long]:
             return rest
         return Nothing("exhausted", f"at {points[0]}, as at all that would help, {too_long[points[0]]}")
+
+    def _without_too_long(
+        self,
+        state: State,
+        models: tuple[Model, ...],
+        view: View,
+        nothing: Nothing,
+        rng: np.random.Generator,
+    ) -> Sequence[Choice]:
+        """Return why nothing is left to propose, or what is: no run that is never begun counts as useful."""
+        space = itertools.islice(view.space, _MOST_POINTS)
+        unmeasured = [point for point in space if point not in view.done and point not in view.infeasible]
+        too_long, _ = self._not_to_begin(state, models, view, unmeasured)
+        if not too_long:
+            return nothing
+        again = propose(self.strategy, replace(view, infeasible=view.infeasible | too_long.keys()), rng)
+        if len(again) > 0:
+            return again
+        known = again if isinstance(again, Nothing) else nothing
+        first = next(iter(too_long))
+        others = f" nor at {count(len(too_long) - 1, 'other point')}" if len(too_long) > 1 else ""
+        return Nothing(known.rule, f"{known.reason}; no run is begun at {first}{others}: {too_long[first]}")
 
     def _not_to_begin(
         self, state: State, models: tuple[Model, ...], view: View, points: Iterable[Point]

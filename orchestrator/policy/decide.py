@@ -137,8 +137,12 @@ def _give_up(state: State, policy: Policy, estimates: Estimates, fails: Sequence
         if not item.failures:
             continue
         reason = f"{_reason(state, run)} ({count(len(item.failures), 'attempt')})"
-        if not _may_retry(item, policy) or _is_expected(state, run, fails):
+        if _is_expected(state, run, fails):
             actions.append(GiveUp(run, reason))
+        elif not _may_retry(item, policy):
+            timed_out = item.failures[-1] is FailureClass.TIMEOUT  # more time might do
+            more = "; retries.timeout permits no further attempt" if timed_out else ""
+            actions.append(GiveUp(run, f"{reason}{more}"))
         elif item.failures[-1] is FailureClass.TIMEOUT and not estimates.fits_next(state, run):
             bound = estimates.points[run.point].bound
             actions.append(GiveUp(run, f"{reason}; {bound} permits no longer one"))

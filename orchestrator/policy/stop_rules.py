@@ -128,7 +128,10 @@ def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
     failed = [item.reason for item in state.runs.values() if item.status is RunStatus.GIVEN_UP]
     if failed and not has_measured(state):
         return BeginStop("failures", f"every run was given up; {_cause(failed)}")
-    return BeginStop(rule, "; ".join([detail, *failing.warnings(state)]))
+    left_out = failing.warnings(state)
+    if failed and not left_out:
+        left_out = [f"{count(len(failed), 'run')} given up; {_cause(failed)}"]
+    return BeginStop(rule, "; ".join([detail, *left_out]))
 
 
 def _place(state: State) -> str:

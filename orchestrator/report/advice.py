@@ -56,9 +56,7 @@ def to_continue(state: State, directory: Path) -> str:
     if state.stopped is None:
         return ""
     if state.undecided:
-        return (
-            f"{OTHER_VALUES} since then: orchestrator resume {where} decides again what to measure"
-        )
+        return f"{OTHER_VALUES} since then: orchestrator resume {where} decides again what to measure"
     if state.stopped.rule in FAILURE_RULES:
         return (
             f"remedy: {remedy(state.stopped, where)}; orchestrator log {where} lists what failed. Then "

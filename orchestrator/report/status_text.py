@@ -205,9 +205,7 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
     what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]), where)
     lines += _trouble_lines(status)
     if status["decides_again"] and status["state"] == "stopped":
-        lines.append(
-            f"{advice.OTHER_VALUES} since then: orchestrator resume {where} decides again"
-        )
+        lines.append(f"{advice.OTHER_VALUES} since then: orchestrator resume {where} decides again")
     if what:
         then = "" if directory is None else f", then: orchestrator resume {where}"
         lines.append(f"remedy: {what}{then}")

@@ -105,8 +105,9 @@ def test_the_campaign_measures_the_point_again(begun: Path) -> None:
     run("discard", begun, *names, "--because", "hot")
     shown = run("resume", begun)
     assert shown.code == 0
-    assert "rules changed: measurements were discarded, restored or read again: what to do next is decided again" in (
-        shown.err + shown.out
+    assert (
+        "rules changed: measurements were discarded, restored or read again: what to do next is decided again"
+        in (shown.err + shown.out)
     )
     assert {str(row["status"]) for row in of(begun, 1)} >= {"discarded", "measured"}
     assert "decides again" not in run("status", begun).out

@@ -115,7 +115,9 @@ def test_models_do_not_see_it_and_the_loop_measures_the_point_again(made: Path) 
     assert now.validation is None
     changes: list[str] = []
     after = session.run(load(), made, session.Hooks(changed=changes.extend))
-    assert changes == ["measurements were discarded, restored or read again: what to do next is decided again"]
+    assert changes == [
+        "measurements were discarded, restored or read again: what to do next is decided again"
+    ]
     assert after.stopped is not None and after.round > before.round and not after.undecided
     assert points(after) == points(before)
     assert after.validation == Run(TARGET, "time", 2)

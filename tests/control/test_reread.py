@@ -77,7 +77,9 @@ def test_other_values_let_a_campaign_that_has_stopped_decide_again(begun: Path) 
     assert "read again since then: orchestrator resume" in advice.to_continue(state, begun)
     changes: list[str] = []
     after = session.run(session.load(begun), begun, session.Hooks(changed=changes.extend))
-    assert changes == ["measurements were discarded, restored or read again: what to do next is decided again"]
+    assert changes == [
+        "measurements were discarded, restored or read again: what to do next is decided again"
+    ]
     assert after.stopped is not None and not after.undecided
 
 

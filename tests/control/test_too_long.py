@@ -42,6 +42,30 @@ def test_points_that_take_longer_than_the_limit_are_not_begun(tmp_path: Path) ->
     assert max(begun(finished(tmp_path / "free", "measure.time_limit=2 min"))) == 30
 
 
+def test_no_run_that_is_never_begun_is_named_as_the_next_useful_one(tmp_path: Path) -> None:
+    """A larger budget would buy nothing there."""
+    state = finished(
+        tmp_path, "parameters={n: [2, 4, 6, 3000]}", "measure.time_limit=20 s", "stop.budget=0.1 core-hours"
+    )
+    assert state.stopped is not None and state.stopped.rule in ("exhausted", "converged")
+    assert "no run is begun at P(n=" in state.stopped.detail
+    assert "by the models, and measure.time_limit is 20 s" in state.stopped.detail
+    assert "the next useful run" not in state.stopped.detail
+
+
+def test_runs_that_reached_their_limits_are_named_with_the_key_that_allows_more(tmp_path: Path) -> None:
+    state = finished(
+        tmp_path,
+        "parameters={n: [2, 4, 6, 100]}",
+        "measure={time_limit: 3 min, limit_margin: 1, repetitions: {initial: 1, maximum: 2}}",
+        "executor.truth={main: 2 * n if n < 50 else 1e6}",
+        "retries.timeout=0",
+    )
+    assert state.stopped is not None and state.stopped.rule == "exhausted"
+    assert "1 run given up" in state.stopped.detail
+    assert "; retries.timeout permits no further attempt" in state.stopped.detail
+
+
 def test_a_validation_that_takes_longer_is_skipped_with_the_figures(tmp_path: Path) -> None:
     state = finished(tmp_path, "evaluation_point={n: 40}", "validate=true")
     assert state.validation is not None and state.validation.point == Point.of(n=40)

@@ -202,7 +202,9 @@ def test_without_a_profile_the_error_that_caliper_printed_is_quoted_with_a_remed
     (tmp_path / "stderr").write_text(
         "srun: some note\n== CALIPER: CALI_CONFIG: error: Unknown option: profile.mpi\n"
     )
-    said = r"no \.cali file .*; stderr says: == CALIPER: .* Unknown option: profile\.mpi; executor\.environment"
+    said = (
+        r"no \.cali file .*; stderr says: == CALIPER: .* Unknown option: profile\.mpi; executor\.environment"
+    )
     with pytest.raises(ReadError, match=said):
         read(tmp_path, APPLICATION)
 
