@@ -190,7 +190,7 @@ def application(program: Program, parameters: Mapping[str, str], texts: Sequence
         check=check,
         output=lambda texts: _samples(program.output, texts),
         files=lambda values: {name: render(template, values) for name, template in files.items()},
-        output_files=tuple(dict.fromkeys(rule.file for rule in program.output if rule.file not in _STREAMS)),
+        output_files=tuple(dict.fromkeys(rule.file for rule in program.output if rule.file != "stdout")),
         environment=lambda values: {name: render(text, values) for name, text in environment.items()},
     )
 

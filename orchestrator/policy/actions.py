@@ -46,7 +46,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Assess:
-    """Journal how good the models are of what is left after measurements were discarded, restored or read again."""
+    """Journal how good the models are of what is left after values of measurements changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,12 @@ _UNIT_IN_LABEL = re.compile(
 )
 # What has a unit of time, or speaks of one, and is none: rates (I/O is none), dates, sizes of steps,
 # products, and what is simulated in femtoseconds.
-_OTHER_WORDS = word("per|(?:bit|data|frame)?rates?|date|[fp]s")
+_OTHER_WORDS = word("per|(?:bit|data|frame)?rates?|date|[fp]s|granularity|resolution|timeout|time limit")
+# Before a number that bounds a time, or that a clock counts by: `completed in less than 1 second`.
+_BOUND = re.compile(
+    r"(?:\b(?:(?:less|more|longer|shorter) than|at (?:most|least)|up to|counts? as|every)|<=?)\s*$",
+    re.IGNORECASE,
+)
 _OTHER = re.compile(
     r"(?<!\bi)/|/(?!o\b)|flop|%|stamp|time[ _]?step|\w \* |\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
 )
@@ -110,7 +115,8 @@ def of_line(line: str) -> Iterator[Candidate]:
 def is_no_time(label: str) -> bool:
     """Tell whether a label is that of something else; of `ave, stddev, min, max` the first is a time."""
     return bool(
-        _OTHER.search(label)
+        _BOUND.search(label)
+        or _OTHER.search(label)
         or _OTHER_WORDS.search(label)
         or (_DEVIATION.search(label) and not MEAN.search(label))
     )

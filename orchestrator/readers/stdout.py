@@ -31,7 +31,7 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
         texts["stderr"] = text_of(directory / "stderr")
     for path in _output_files(directory, application.output_files):
         texts[path.relative_to(directory).as_posix()] = text_of(path)
-    names = ", ".join(name for name in texts if name != "stderr")
+    names = ", ".join(name for name in texts if name != "stderr" or name in application.output_files)
     where = f"{directory / 'stdout'}" if names == "stdout" else f"{directory} ({names})"
     try:
         samples = application.output(texts)

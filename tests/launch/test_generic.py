@@ -102,6 +102,11 @@ def test_says_what_is_missing_in_the_output(
         stencil.output(texts)
 
 
+def test_what_is_read_from_stderr_is_an_output_of_the_program() -> None:
+    rules = (Output(callpath="a", pattern=r"a (\S+)"), Output(callpath="b", pattern=r"b (\S+)", file="stderr"))
+    assert generic.application(Program(output=rules), {}).output_files == ("stderr",)
+
+
 def test_what_only_some_runs_print_may_be_missing() -> None:
     rules = (
         Output(callpath="main", pattern=r"^total: (\S+)", optional=True),

@@ -100,6 +100,12 @@ def test_times_are_found_with_their_unit(line: str, value: float) -> None:
         "time: 0.1,0.2 s",
         "time: 1,2,3 s",
         "time: 12,3456 s",
+        "Analysis completed in less than 1 second",
+        "Each sample counts as 0.01 seconds.",
+        "elapsed: <1 s",
+        "output every 5 seconds",
+        "time limit: 3600 s",
+        "timer resolution (s): 1e-6",
     ],
 )
 def test_what_is_no_time_is_left_out(line: str) -> None:

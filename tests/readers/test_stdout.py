@@ -48,6 +48,16 @@ def test_the_application_sees_stdout_stderr_and_its_output_files(tmp_path: Path)
     }
 
 
+def test_what_is_read_from_stderr_is_said_to_be_looked_for_there(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("out")
+    (tmp_path / "stderr").write_text("other")
+    error = ValueError("nothing matches")
+    with pytest.raises(ReadError, match=r"/stdout: demo: nothing"):
+        stdout.read(tmp_path, application(error=error))
+    with pytest.raises(ReadError, match=r" \(stdout, stderr\): demo: nothing"):
+        stdout.read(tmp_path, application(None, "stderr", error=error))
+
+
 def test_a_missing_stderr_is_empty(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("out")
     assert texts_of(tmp_path)["stderr"] == ""
