@@ -103,7 +103,10 @@ def test_says_what_is_missing_in_the_output(
 
 
 def test_what_is_read_from_stderr_is_an_output_of_the_program() -> None:
-    rules = (Output(callpath="a", pattern=r"a (\S+)"), Output(callpath="b", pattern=r"b (\S+)", file="stderr"))
+    rules = (
+        Output(callpath="a", pattern=r"a (\S+)"),
+        Output(callpath="b", pattern=r"b (\S+)", file="stderr"),
+    )
     assert generic.application(Program(output=rules), {}).output_files == ("stderr",)
 
 

@@ -50,7 +50,7 @@ def answer(
     value, low, high = (sum(ends) for ends in zip(*map(paths.at_default, models), strict=True))
     if not np.isfinite(value):
         return None
-    launched = _launched(subject, paths, there)
+    launched = _launched(subject, paths, there, (value, low, high))
     cost = _cost(launched or {"value": value, "low": low, "high": high}, cores(there), note)
     parts = _parts(subject, paths, there, value)
     described = {
@@ -73,15 +73,24 @@ def answer(
     return {**described, "sentence": sentence(described, there, len(parts))}
 
 
-def _launched(subject: Subject, paths: CallPaths, there: Point) -> dict[str, Any] | None:
-    """Return how long a whole run lasts with its launch; None where that is no other question, or unknown."""
+def _launched(
+    subject: Subject, paths: CallPaths, there: Point, program: Sequence[float]
+) -> dict[str, Any] | None:
+    """Return how long a whole run lasts with its launch; None where that is no other question, or unknown.
+
+    That is at least as long as the ``program`` in it, of which other models may say more, where every
+    measured run was. ``modeled`` is then what the model of whole runs says.
+    """
     if subject.metric == ELAPSED:
         return None
     measured = [item.callpath for item in subject.known.items if item.metric == ELAPSED]
     ends = [paths.at_default(k) for k in _at(paths, measured, ELAPSED, there)]
     if len(ends) != 1 or not np.isfinite(ends[0][0]):
         return None
-    return dict(zip(("value", "low", "high"), map(number, ends[0]), strict=True))
+    own = [float(end) for end in ends[0]]
+    known = [max(pair) for pair in zip(own, program, strict=True)] if subject.is_within_runs else own
+    modeled = {"modeled": number(own[0])} if known[0] > own[0] else {}
+    return {**dict(zip(("value", "low", "high"), map(number, known), strict=True)), **modeled}
 
 
 def _cost(seconds: Mapping[str, float | None], cores: float | None, note: str) -> dict[str, Any] | None:
@@ -112,6 +121,12 @@ def _parts(subject: Subject, paths: CallPaths, there: Point, total: float) -> li
     return sorted(rows, key=lambda row: -float(row["value"] or 0.0))
 
 
+def _with_launch(launched: Mapping[str, Any]) -> str:
+    if "modeled" in launched:
+        return f"at least as long (the model of whole runs says {plain(launched['modeled'], _DIGITS)} s)"
+    return f"{plain(launched['value'], _DIGITS)} s"
+
+
 def sentence(described: dict[str, Any], there: Point, parts: int) -> str:
     """Return the answer in words."""
     figures = [plain(described[key], _DIGITS) for key in ("value", "low", "high")]
@@ -121,7 +136,7 @@ def sentence(described: dict[str, Any], there: Point, parts: int) -> str:
         f"(90 % interval {figures[1]} to {figures[2]} {unit})"
     )
     if described["launched"] is not None:
-        text += f"; with its launch it takes {plain(described['launched']['value'], _DIGITS)} s"
+        text += f"; with its launch it takes {_with_launch(described['launched'])}"
     if described["cost"] is not None:
         hours, cores, note = (described["cost"][key] for key in ("core_hours", "cores", "note"))
         text += f", which costs {plain(hours, 3)} core-hours on {count(int(cores), 'core')}"

@@ -107,6 +107,12 @@ class Subject:
         durations = [item for item in self.known.items if item.metric == ELAPSED]
         return not all(self._are_within(item, self.callpaths) for item in durations)
 
+    @cached_property
+    def is_within_runs(self) -> bool:
+        """Whether the whole program took at most as long as the runs that it was measured in."""
+        durations = [item for item in self.known.items if item.metric == ELAPSED]
+        return bool(durations) and all(self._are_within(item, self.whole) for item in durations)
+
     def _holds(self, parent: str, children: Sequence[str]) -> bool:
         """Return whether a call path took at least as long as its children, at every point that has all."""
         assert self.metric is not None

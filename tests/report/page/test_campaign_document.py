@@ -167,10 +167,12 @@ def test_one_run_at_the_evaluation_point_has_one_cost(directory: Path, document:
     printed = run("model", directory, "--modeler", "pmnf", "--predict", "p=16,n=50", "--json").document
     [elapsed] = [item for item in printed["models"] if item["metric"] == "elapsed"]
     [predicted] = elapsed["predictions"]
+    launched = answer["launched"]
     for end in ("value", "low", "high"):
-        assert answer["launched"][end] == pytest.approx(predicted[end])
-    assert answer["cost"]["core_hours"] == pytest.approx(16 * predicted["value"] / 3600)
-    assert answer["cost"]["high"] == pytest.approx(16 * predicted["high"] / 3600)
+        assert launched[end] == pytest.approx(max(predicted[end], answer[end]))
+    assert launched.get("modeled", launched["value"]) == pytest.approx(predicted["value"])
+    assert answer["cost"]["core_hours"] == pytest.approx(16 * launched["value"] / 3600)
+    assert answer["cost"]["high"] == pytest.approx(16 * launched["high"] / 3600)
     assert document["alternatives"][0]["core_hours"] == answer["cost"]["core_hours"]
     assert "; with its launch it takes " in answer["sentence"]
 

@@ -136,6 +136,24 @@ def test_the_answer_adds_up_and_names_what_dominates() -> None:
     assert parents == {"main": None, "main->solve": ids["main"], "main->MPI_Allreduce": ids["main"]}
 
 
+@pytest.mark.parametrize("within", [True, False])
+def test_a_run_takes_at_least_as_long_as_the_program_in_it(within: bool) -> None:
+    """Unless measured runs did not, because the program adds times of processes, or has another unit."""
+    known = measured()
+    main = next(item for item in known.items if item.callpath == "main")
+    longest = max(max(values) for values in main.values.values())
+    elapsed = dict.fromkeys(main.values, (longest if within else longest / 2,))
+    items = (*known.items, Measurement(WHOLE_RUN, ELAPSED, elapsed))
+    answer = described(subject(Measurements(known.parameters, items), "pmnf", Point.of(p=256, n=100)))[
+        "head"
+    ]["answer"]
+    launched = answer["launched"]
+    assert (launched["value"] == answer["value"]) is within
+    assert launched.get("modeled") == (pytest.approx(longest) if within else None)
+    assert answer["cost"]["core_hours"] == pytest.approx(launched["value"] * 256 / 3600)
+    assert ("with its launch it takes at least as long" in answer["sentence"]) is within
+
+
 def test_call_paths_that_exclude_what_they_call_add_up() -> None:
     known = measured()
     items = tuple(

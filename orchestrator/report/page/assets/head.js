@@ -38,7 +38,8 @@ function checked({ checked: { measured, low, high, inside }, unit, value }) {
     + `the 90 % interval of single runs, ${interval(low, high, unit)}. The prediction is ${percent(Math.abs(off))} too ${off > 0 ? "high" : "low"}.`;
 }
 
-function launched({ value, low, high }) {
+function launched({ value, low, high, modeled }) {
+  if (known(modeled)) return `With its launch a run takes at least as long. The model of whole runs says less: ${quantity(modeled, "s")}.`;
   const range = known(low) && known(high) ? ` (${interval(low, high, "s")})` : "";
   return `A whole run with its launch, by a model of its own: ${quantity(value, "s")}${range}.`;
 }
