@@ -313,9 +313,12 @@ class Log:
             self._add(time, "controller", f"controller stopped: {event.reason}{waits}")
             return
         if self.running is not None:
-            gap = format_duration(round(time - self.alive))
-            lost = f"{self.running} was killed or its machine failed; no controller was running for {gap}"
-            self._add(time, "controller", f"controller {lost} at most")
+            gap = round(time - self.alive)
+            known = f"no controller was running for {format_duration(gap)} at most"
+            if gap < 0:
+                known = f"the clock was set back by {format_duration(-gap)} or more"
+            lost = f"{self.running} was killed or its machine failed; {known}"
+            self._add(time, "controller", f"controller {lost}")
         if self.state.startswith("paused"):
             self.state = "running"
         self.running = f"on {event.host}, pid {event.pid}"

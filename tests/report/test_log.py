@@ -144,6 +144,12 @@ def test_a_controller_that_vanished_is_missed() -> None:
     assert "is running, unless it was killed" in log_text.render(found)
 
 
+def test_a_clock_that_was_set_back_gives_no_negative_duration() -> None:
+    again = events.ControllerStarted("login1", 8, "1.0")
+    found = texts(story(*BEGUN, -3600.0, again))
+    assert found[-2].endswith("was killed or its machine failed; the clock was set back by 1 h or more")
+
+
 def test_without_a_controller_a_campaign_is_interrupted_as_in_the_status() -> None:
     found = story(*BEGUN, ROUND, events.ControllerStopped("interrupted"))
     assert log_text.render(found).splitlines()[0].endswith(": interrupted")
