@@ -89,7 +89,7 @@ def _complaint(directory: Path) -> str:
             return (
                 f"{path.name} says: {found[0].strip()[:200]}; executor.environment may have another "
                 "CALI_CONFIG, such as 'spot(output=caliper.cali,time.exclusive,region.count)' for a Caliper "
-                "built without MPI"
+                "built without MPI, which measures runs of one rank only"
             )
     return ""
 
