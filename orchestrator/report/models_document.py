@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,12 @@ if TYPE_CHECKING:  # numpy, which reading a document does without
 FILE_NAME = "models.json"
 _TIME = "time"
 _PRINTED = 1e-5  # relative: what six printed digits leave open, and a little more
+_FAR = 1.25  # factor between a prediction and its expression from which a table says so; chosen by hand
+_NAMED = 3  # of them
 _COMPARED = 200  # measured runs that show which call paths include others
 
 CORRECTED = "c: a smooth correction for what the terms do not fit; in full: 'expression' in JSON"
+DEVIATING = "predictions are far from the values of these expressions, as other curves are possible, too"
 SHORTENED = "sum of parts: its largest terms; in full: 'expression' in JSON"
 
 
@@ -103,7 +106,45 @@ def legend(described: Iterable[Mapping[str, Any]]) -> str:
     models = list(described)
     corrected = any(item["expression"] != item["normal_form"] for item in models)
     shortened = any(item.get("short") for item in models)
-    return "\n".join([CORRECTED] * corrected + [SHORTENED] * shortened)
+    return "\n".join([CORRECTED] * corrected + [SHORTENED] * shortened + _deviating(models))
+
+
+def _deviating(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line that names the models whose predictions are far from the values of their expressions.
+
+    An expression may be the power law of curves where they end, which go on otherwise.
+    """
+    names = []
+    for item in models:
+        if not item["predictions"] or item["expression"] != item["normal_form"] or not item["terms"]:
+            continue
+        value, predicted = _value(item["terms"], item["predictions"][0]), item["predictions"][0]["value"]
+        if value and predicted and not 1 / _FAR < predicted / value < _FAR:
+            names.append(label(item))
+    if not names:
+        return []
+    others = f" and {count(len(names) - _NAMED, 'other')}" if len(names) > _NAMED else ""
+    return [f"{DEVIATING}: {', '.join(names[:_NAMED])}{others}"]
+
+
+def _value(terms: Sequence[Mapping[str, Any]], prediction: Mapping[str, Any]) -> float | None:
+    """Return the sum of terms at the point of a prediction; None where it has none there."""
+    try:
+        return sum(
+            float(term["coefficient"]) * math.prod(_factors(term, prediction["point"])) for term in terms
+        )
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def _factors(term: Mapping[str, Any], point: Mapping[str, Any]) -> Iterator[float]:
+    for factor in term["factors"]:
+        x = float(point[factor["parameter"]])
+        if x < 0:
+            raise ValueError("a power of a negative number")
+        yield x ** factor["exponent"]
+        if factor["log_exponent"]:
+            yield math.log2(x) ** factor["log_exponent"]
 
 
 def _corrected(form: str) -> str:

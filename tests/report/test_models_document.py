@@ -1,0 +1,44 @@
+"""Models as documents: what explains the models of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.report.models_document import DEVIATING, legend
+
+
+def described(callpath: str, predicted: float | None, exponent: float = 2.0, n: Any = 10) -> dict[str, Any]:
+    """Return a model ``3 * n**2`` with one prediction."""
+    factor = {"parameter": "n", "exponent": exponent, "log_exponent": 0.0}
+    return {
+        "callpath": callpath,
+        "expression": "3 * n**2",
+        "normal_form": "3 * n**2",
+        "terms": [{"coefficient": 3.0, "factors": [factor]}],
+        "predictions": [{"point": {"n": n}, "value": predicted}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [
+        (described("main", 299.0), False),
+        (described("main", 100.0), True),
+        (described("main", 900.0), True),
+        (described("main", None), False),
+        (described("main", 9.0, 0.5, -4), False),
+        (described("main", 9.0, n="text"), False),
+        ({**described("main", 100.0), "predictions": []}, False),
+        ({**described("main", 100.0), "terms": []}, False),
+        ({**described("main", 100.0), "expression": "(3 * n**2) * c"}, False),
+    ],
+)
+def test_a_prediction_that_is_far_from_the_expression_is_named(model: dict[str, Any], named: bool) -> None:
+    assert (DEVIATING in legend([model])) is named
+
+
+def test_a_few_of_many_are_named() -> None:
+    line = legend([described(f"part {k}", 100.0) for k in range(5)])
+    assert line == f"{DEVIATING}: part 0, part 1, part 2 and 2 others"
