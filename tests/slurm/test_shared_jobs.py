@@ -123,6 +123,7 @@ def never_began(status: JobStatus, gone_for: float, first: Member | None = None)
     shared = SharedJob((first or member(102, 110), member(None, owner=owner)), 1)
     evidence = Evidence(
         request=request,
+        settings=SlurmSettings(accounting_grace=60.0),
         owner=owner,
         submitted=500.0,
         job_id="7",
@@ -130,7 +131,7 @@ def never_began(status: JobStatus, gone_for: float, first: Member | None = None)
         gone_for=gone_for,
         shared=shared,
     )
-    return classify(evidence, SlurmSettings(accounting_grace=60.0), False)
+    return classify(evidence)
 
 
 def test_one_that_never_began_is_withdrawn_once_its_job_is_charged_for() -> None:
@@ -169,6 +170,7 @@ def lost_job(gone_for: float, status: JobStatus, *others: Member) -> Observation
     )
     evidence = Evidence(
         request=request,
+        settings=SlurmSettings(),
         record=record,
         owner=OWNER,
         submitted=500.0,
@@ -179,7 +181,7 @@ def lost_job(gone_for: float, status: JobStatus, *others: Member) -> Observation
         minutes=20,
         shared=SharedJob((Member(record), *others), 0) if others else None,
     )
-    return classify(evidence, SlurmSettings(), False)
+    return classify(evidence)
 
 
 @pytest.mark.parametrize("others", [(), (REVOKED,) * 9])

@@ -293,8 +293,8 @@ class SlurmExecutor:
         if request in self._queue:
             return self._queue.waiting(request)
         tracked = self._tracked[request.name]
-        evidence = self._evidence(tracked)
-        observation = classify(evidence, self._settings, unconfirmed)
+        evidence = self._evidence(tracked, unconfirmed)
+        observation = classify(evidence)
         final = observation.state is AttemptState.LOST or observation.revoked
         if not final or evidence.owner is not None:
             return observation
@@ -304,7 +304,7 @@ class SlurmExecutor:
         # It began at this very moment, wherever it was, or its directory cannot be reached.
         return Observation(request.attempt, AttemptState.UNKNOWN, observation.handle)
 
-    def _evidence(self, tracked: TrackedAttempt) -> Evidence:
+    def _evidence(self, tracked: TrackedAttempt, unconfirmed: bool = False) -> Evidence:
         """Read what the files and Slurm say of an attempt now."""
         now, site, request = self._clock(), self._poller.site, tracked.request
         elements = self._arrays.elements(request.name)
@@ -326,6 +326,8 @@ class SlurmExecutor:
         is_finished = record is not None and record.finished is not None
         return Evidence(
             request=request,
+            settings=self._settings,
+            unconfirmed=unconfirmed,
             record=record,
             record_error=record_error,
             owner=claimed_by,
@@ -356,7 +358,7 @@ class SlurmExecutor:
             self._tracked.pop(request.name, None)
 
     def _charge(self, request: AttemptRequest) -> Observation | None:
-        observation = classify(self._evidence(self._tracked[request.name]), self._settings, unconfirmed=False)
+        observation = classify(self._evidence(self._tracked[request.name]))
         if observation.state not in SETTLED or observation.estimated or observation.elapsed is None:
             return None
         del self._tracked[request.name]

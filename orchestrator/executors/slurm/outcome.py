@@ -34,6 +34,10 @@ class Evidence:
     ----------
     request
         The attempt.
+    settings
+        How long to wait for what may still appear, among others.
+    unconfirmed
+        Whether its submission was never confirmed, so that it may not have happened.
     record
         Its ``attempt.json``; ``record_error`` says why that cannot be read.
     owner
@@ -66,6 +70,8 @@ class Evidence:
     """
 
     request: AttemptRequest
+    settings: SlurmSettings
+    unconfirmed: bool = False
     record: AttemptRecord | None = None
     record_error: str = ""
     owner: str | None = None
@@ -82,7 +88,8 @@ class Evidence:
     deleted: bool = False
     astray: bool = False
 
-    def forgotten(self, settings: SlurmSettings) -> bool:
+    @property
+    def forgotten(self) -> bool:
         """Return whether Slurm answers, and has denied the job, or its end, for so long that it is lost.
 
         Its charge will never be confirmed then: what the records say is final where they are complete.
@@ -90,29 +97,34 @@ class Evidence:
         status = self.status
         if status is None or status.error or status.accounting_error or status.active or status.ended:
             return False
-        return self.gone_for >= settings.forgotten_grace
+        return self.gone_for >= self.settings.forgotten_grace
 
-    def output_awaited(self, settings: SlurmSettings) -> bool:
+    @property
+    def output_awaited(self) -> bool:
         """Return whether what the attempt printed may still become visible here."""
-        return not self.output_seen and self.finished_for < settings.file_grace
+        return not self.output_seen and self.finished_for < self.settings.file_grace
+
+    @property
+    def shared_began(self) -> bool:
+        """Return whether the attempt is one of several in a job, which began and was charged."""
+        return self.shared is not None and self.shared.begun
 
 
-def classify(evidence: Evidence, settings: SlurmSettings, unconfirmed: bool) -> Observation:
+def classify(evidence: Evidence) -> Observation:
     """Return what to report of an attempt.
 
-    Parameters
-    ----------
-    evidence
-        What is known. Where the attempt is unclaimed, the caller must claim it before it reports LOST, or
-        that the attempt is revoked.
-    settings
-        How long to wait for what may still appear.
-    unconfirmed
-        Whether its submission was never confirmed, so that it may not have happened.
+    Where it is unclaimed, the caller must claim it before it reports LOST, or that the attempt is revoked.
+
+    Of a job that several share, an attempt is classified by its own share; one that never began did not fail.
     """
-    if evidence.shared is not None:
-        return _classify_shared(evidence, evidence.shared, settings, unconfirmed)
-    return _classify_alone(evidence, settings, unconfirmed)
+    shared = evidence.shared
+    if shared is not None:
+        evidence = _with_own_share(evidence, shared)
+    record = evidence.record
+    if record is not None and record.finished is not None:
+        return _finished(evidence, record, record.finished)
+    found = _unfinished(evidence)
+    return found if shared is None or shared.own.begun else _not_begun(evidence, found, shared)
 
 
 def lost(request: AttemptRequest, reason: str, elapsed: float | None, job_id: str = "") -> Observation:
@@ -128,12 +140,11 @@ def rejected(request: AttemptRequest, reason: str) -> Observation:
     return replace(lost(request, f"rejected: {reason}", 0.0), refused=True)
 
 
-def _classify_alone(evidence: Evidence, settings: SlurmSettings, unconfirmed: bool) -> Observation:
+def _unfinished(evidence: Evidence) -> Observation:
+    """Classify an attempt that has not finished, as if it had its job alone."""
     request, status = evidence.request, evidence.status
-    if evidence.record is not None and evidence.record.finished is not None:
-        return _finished(evidence, evidence.record, evidence.record.finished, settings)
     if evidence.submitted is None:
-        return _never_submitted(evidence, settings)
+        return _never_submitted(evidence)
     if status is None:
         state = AttemptState.QUEUED if evidence.job_id else AttemptState.UNKNOWN
         return Observation(request.attempt, state, evidence.job_id)
@@ -148,43 +159,44 @@ def _classify_alone(evidence: Evidence, settings: SlurmSettings, unconfirmed: bo
         return Observation(
             request.attempt, job.meaning, evidence.job_id, record=evidence.record, reason=reason
         )
-    return _gone(evidence, status, settings, unconfirmed)
+    return _gone(evidence, status)
 
 
 # --- finished -------------------------------------------------------------------------------------------
 
 
-def _finished(
-    evidence: Evidence, record: AttemptRecord, finished: float, settings: SlurmSettings
-) -> Observation:
-    """Report a finished attempt once its charge is known, or when that takes too long."""
-    request, status = evidence.request, evidence.status
-    if evidence.output_awaited(settings):
-        return _still_running(evidence, record)
-    if evidence.submitted is None:
+def _finished(evidence: Evidence, record: AttemptRecord, finished: float) -> Observation:
+    """Report a finished attempt once its charge is known, or when that takes too long.
+
+    Of a shared job, it is reported at once while others continue, and its charge is corrected later. One that
+    failed has to wait for the end of the job, when Slurm may report the reason.
+    """
+    attempt, status, shared = evidence.request.attempt, evidence.status, evidence.shared
+    if evidence.submitted is None and not evidence.output_awaited:
         reason = _fault(evidence, record, "")
-        return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
-    charge = _charge(evidence, record, finished, settings)
-    if charge is None:
-        return _still_running(evidence, record)
+        return Observation(attempt, AttemptState.FINISHED, record=record, reason=reason)
+    charge = (
+        _charge(evidence, record, finished)
+        if shared is None
+        else _charge_in_shared(evidence, record, finished, shared)
+    )
+    if charge is None or evidence.output_awaited:  # more about it may become known
+        return Observation(attempt, AttemptState.RUNNING, evidence.job_id, record=record)
     jobs = _jobs(status)
+    ended_it = shared is None or shared.last  # what ended the job
     return Observation(
-        request.attempt,
+        attempt,
         AttemptState.FINISHED,
         evidence.job_id,
         record=record,
         elapsed=charge.seconds,
-        reason=_fault(evidence, record, jobs[0].state if jobs else ""),
+        reason=_fault(evidence, record, jobs[0].state if jobs and ended_it else ""),
         estimated=charge.estimated,
-        blamed=_failed_nodes(status),
-        out_of_memory=_out_of_memory(status),
-        cores=_cores(evidence, settings),
+        blamed=_failed_nodes(status) if ended_it else (),
+        # With exit code 0 it was another attempt of the job.
+        out_of_memory=_out_of_memory(status) and (shared is None or record.exit_code != 0),
+        cores=_cores(evidence),
     )
-
-
-def _still_running(evidence: Evidence, record: AttemptRecord) -> Observation:
-    """Report a finished attempt as running, because more about it may become known."""
-    return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +207,14 @@ class _Charge:
     estimated: bool
 
 
-def _charge(
-    evidence: Evidence, record: AttemptRecord, finished: float, settings: SlurmSettings
-) -> _Charge | None:
+def _charge(evidence: Evidence, record: AttemptRecord, finished: float) -> _Charge | None:
     """Return the charge of an attempt with a job of its own; None while Slurm may still report it."""
     status, jobs = evidence.status, _jobs(evidence.status)
     reported = status.elapsed if status is not None else None
-    recent = evidence.finished_for < settings.accounting_grace
+    recent = evidence.finished_for < evidence.settings.accounting_grace
     if reported is None:
         # Without accounting, or of a lost job, nothing better than the record will ever come.
-        final = not evidence.accounting or evidence.forgotten(settings)
+        final = not evidence.accounting or evidence.forgotten
         active = status is not None and bool(status.active)
         return None if recent else _Charge(_recorded(record, finished, jobs), not final or active)
     if status is not None and not status.accounted and reported + 1 < finished - record.started:
@@ -251,26 +261,26 @@ def _fault(evidence: Evidence, record: AttemptRecord, state: str) -> str:
 # --- not finished, and without an active job ------------------------------------------------------------
 
 
-def _never_submitted(evidence: Evidence, settings: SlurmSettings) -> Observation:
+def _never_submitted(evidence: Evidence) -> Observation:
     request = evidence.request
     if evidence.owner is None:
         return Observation(request.attempt, AttemptState.ABSENT)
     if evidence.owner != OWNER:
         return lost(request, f"revoked before it began, by {evidence.owner}", 0.0)
     what = "begun by another executor, and not finished"
-    if evidence.gone_for < settings.submission_grace:
+    if evidence.gone_for < evidence.settings.submission_grace:
         return _unknown(evidence, f"{what}; it may be alive")
     # Slurm will never report what it cost: the most that it can have taken is final.
     return lost(request, f"{what}; no sign of life", request.limit + OVERRUN)
 
 
-def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconfirmed: bool) -> Observation:
+def _gone(evidence: Evidence, status: JobStatus) -> Observation:
     """Classify an attempt that is submitted, not finished, and has no active job."""
     if not status.ended and status.accounting_error:
         return _unknown(evidence, status.accounting_error)
-    had_job = bool(status.ended) or status.accounting_active or _shared_has_begun(evidence)
-    if unconfirmed and evidence.owner is None and not had_job:
-        return _perhaps_on_its_way(evidence, settings)
+    had_job = bool(status.ended) or status.accounting_active or evidence.shared_began
+    if evidence.unconfirmed and evidence.owner is None and not had_job:
+        return _perhaps_on_its_way(evidence)
     request = evidence.request
     elapsed = 0.0 if _took_nothing(evidence, status) else status.elapsed
     if evidence.astray and evidence.owner != OWNER and elapsed == 0:
@@ -280,36 +290,30 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
     revoked = evidence.owner not in (None, OWNER)
     if revoked and not status.accounting_active:
         return lost(request, f"revoked before it began, by {evidence.owner}", elapsed, evidence.job_id)
-    said, patience = _said_of_it(status, settings)
+    said, patience = _said_of_it(status, evidence.settings)
     if evidence.gone_for < patience:
         return _unknown(evidence, f"{said}; its files may still appear")
     return replace(
         lost(request, f"{said}; {_left_behind(evidence)}", elapsed, evidence.job_id),
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
-        cores=_cores(evidence, settings),
+        cores=_cores(evidence),
     )
 
 
-def _shared_has_begun(evidence: Evidence) -> bool:
-    """Return whether the attempt is one of several in a job, which began and was charged."""
-    return evidence.shared is not None and evidence.shared.begun
-
-
-def _perhaps_on_its_way(evidence: Evidence, settings: SlurmSettings) -> Observation:
+def _perhaps_on_its_way(evidence: Evidence) -> Observation:
     """Classify an attempt without a sign of a job: sbatch may have been on its way when Slurm was asked."""
     waited = evidence.submitted
     if waited is not None and waited < 0:  # the clock was set back since
         waited = evidence.gone_for
-    if waited is None or waited < settings.submission_grace:
+    if waited is None or waited < evidence.settings.submission_grace:
         return _unknown(evidence, "Slurm does not know it (yet)")
     return Observation(evidence.request.attempt, AttemptState.ABSENT)
 
 
 def _took_nothing(evidence: Evidence, status: JobStatus) -> bool:
     """Return whether the attempt certainly never began, although Slurm does not say that its job ended."""
-    began = evidence.owner == OWNER or _shared_has_begun(evidence)
-    if status.ended or began or evidence.deleted:
+    if status.ended or evidence.owner == OWNER or evidence.shared_began or evidence.deleted:
         return False
     # slurmctld was killed, and forgot a job that was waiting.
     return status.never_started if status.accounting_active else evidence.never_charged
@@ -338,18 +342,6 @@ def _left_behind(evidence: Evidence) -> str:
 # --- attempts that share a job --------------------------------------------------------------------------
 
 
-def _classify_shared(
-    evidence: Evidence, shared: SharedJob, settings: SlurmSettings, unconfirmed: bool
-) -> Observation:
-    """Classify an attempt by its own share of the job; one that never began did not fail."""
-    evidence = _with_own_share(evidence, shared)
-    record = evidence.record
-    if record is not None and record.finished is not None:
-        return _finished_in_shared(evidence, record, record.finished, shared, settings)
-    alone = _classify_alone(evidence, settings, unconfirmed)
-    return alone if shared.own.begun else _not_begun(evidence, alone, shared, settings)
-
-
 def _with_own_share(evidence: Evidence, shared: SharedJob) -> Evidence:
     """Replace the seconds of the job by those of the attempt, None while these are not known."""
     status = evidence.status
@@ -363,9 +355,7 @@ def _with_own_share(evidence: Evidence, shared: SharedJob) -> Evidence:
     return replace(evidence, status=replace(status, elapsed=share))
 
 
-def _not_begun(
-    evidence: Evidence, alone: Observation, shared: SharedJob, settings: SlurmSettings
-) -> Observation:
+def _not_begun(evidence: Evidence, alone: Observation, shared: SharedJob) -> Observation:
     """Correct what would be reported of an attempt with a job of its own: its turn has not come."""
     match alone.state:
         case AttemptState.RUNNING:
@@ -375,52 +365,21 @@ def _not_begun(
             return replace(alone, elapsed=0.0, revoked=True)
         case AttemptState.LOST if not evidence.deleted and (shared.begun or shared.position > 0):
             # While the cost of the job is not known, none of what is reserved for it may be released.
-            waited = not evidence.accounting or evidence.gone_for >= settings.accounting_grace
+            recent = evidence.gone_for < evidence.settings.accounting_grace
+            waited = not (evidence.accounting and recent)
             if alone.elapsed is not None or (waited and shared.recorded_seconds is not None):
-                return Observation(
-                    alone.attempt,
-                    AttemptState.ABSENT,
-                    alone.handle,
-                    elapsed=0.0,
-                    reason=alone.reason,
-                    revoked=True,
-                )
-            if evidence.gone_for < settings.accounting_grace:
+                absent = Observation(alone.attempt, AttemptState.ABSENT, alone.handle, reason=alone.reason)
+                return replace(absent, elapsed=0.0, revoked=True)
+            if recent:
                 return _unknown(evidence, f"{alone.reason}; what its job cost is not known yet")
     return alone
 
 
-def _finished_in_shared(
-    evidence: Evidence, record: AttemptRecord, finished: float, shared: SharedJob, settings: SlurmSettings
-) -> Observation:
-    """Report an attempt that finished: at once while others continue; its charge is corrected later.
-
-    One that failed has to wait for the end of the job, when Slurm may report the reason.
-    """
-    status = evidence.status
-    charge = _charge_in_shared(evidence, record, finished, shared, settings)
-    if charge is None or evidence.output_awaited(settings):
-        return _still_running(evidence, record)
-    jobs = _jobs(status)
-    return Observation(
-        evidence.request.attempt,
-        AttemptState.FINISHED,
-        evidence.job_id,
-        record=record,
-        elapsed=charge.seconds,
-        reason=_fault(evidence, record, jobs[0].state if jobs and shared.last else ""),
-        estimated=charge.estimated,
-        blamed=_failed_nodes(status) if shared.last else (),
-        out_of_memory=_out_of_memory(status) and record.exit_code != 0,  # else it was another attempt
-        cores=_cores(evidence, settings),
-    )
-
-
 def _charge_in_shared(
-    evidence: Evidence, record: AttemptRecord, finished: float, shared: SharedJob, settings: SlurmSettings
+    evidence: Evidence, record: AttemptRecord, finished: float, shared: SharedJob
 ) -> _Charge | None:
     """Return the attempt's part of the charge of its job; None while that may be waited for."""
-    status = evidence.status
+    status, settings = evidence.status, evidence.settings
     active = status is not None and bool(status.active)
     reported = status.elapsed if status is not None else None
     # While others continue there may be more to divide, whatever Slurm reports of the job.
@@ -432,7 +391,7 @@ def _charge_in_shared(
         patience += 60.0 * evidence.minutes
     if not (clear and shared.continues) and evidence.finished_for < patience:
         return None
-    known = not evidence.accounting or evidence.forgotten(settings)
+    known = not evidence.accounting or evidence.forgotten
     final = known and not (active or shared.continues)
     recorded = shared.recorded_seconds if final else None
     if recorded is None:
@@ -459,13 +418,13 @@ def _failed_nodes(status: JobStatus | None) -> tuple[str, ...]:
     return tuple(sorted(names - {"", "None assigned", "(null)"}))
 
 
-def _cores(evidence: Evidence, settings: SlurmSettings) -> float | None:
+def _cores(evidence: Evidence) -> float | None:
     """Return the cores to charge, by what Slurm allocated; None where only those of the request are known.
 
     Where the site charges whole nodes, they are not fewer than those of whole nodes.
     """
     allocated = evidence.status.cpus if evidence.status is not None else 0
-    if allocated and settings.bills_nodes:
+    if allocated and evidence.settings.bills_nodes:
         return max(allocated, evidence.request.resources.cores)
     return allocated or None
 
