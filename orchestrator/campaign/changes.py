@@ -13,6 +13,7 @@ from orchestrator.journal.differences import differences
 from orchestrator.journal.state import FAILURE_RULES, RunStatus, State, has_measured, is_rehearsal
 from orchestrator.launch import generic
 from orchestrator.launch.script import body_of
+from orchestrator.launch.template import Start
 from orchestrator.policy import failing
 from orchestrator.storage import file_hash
 from orchestrator.types import Point, Run
@@ -348,7 +349,8 @@ def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | N
 
 def _command(campaign: Campaign, point: Point) -> str:
     spec, values = campaign.application_spec, campaign.values(point)
-    body = body_of(spec, "PROGRAM", values, campaign.resources_at(values), "LAUNCHER", campaign.launch)
+    program = Start(executable="PROGRAM", launcher="LAUNCHER")
+    body = body_of(spec, program, values, campaign.resources_at(values), campaign.launch)
     return "\n".join([body.before, "LAUNCHER " * body.launched + body.command, body.after]).strip()
 
 

@@ -34,7 +34,7 @@ from orchestrator.executors.simulated import dataset
 from orchestrator.executors.slurm.options import gives_own_cores
 from orchestrator.expressions import Expression
 from orchestrator.launch import generic
-from orchestrator.launch.script import find_template, template_of
+from orchestrator.launch.script import Frame, find_frame, find_template, template_of
 from orchestrator.launch.template import Template
 from orchestrator.launch.template import parse as parse_template
 from orchestrator.policy.placement import Placement
@@ -251,6 +251,19 @@ class Campaign:
     def expression(self, text: str) -> Expression:
         """Compile an expression over parameters and settings; raise `ExpressionError`."""
         return _compiled(text, *self.names)
+
+    def frame(self, kind: RunKind = "time") -> Frame:
+        """Return what the launch scripts of runs of a kind have in common; raises as `find_frame`."""
+        options, effort = self.executor, self.measure.effort if kind == "effort" else None
+        path = find_frame((effort and effort.template) or options.template, options.name)
+        return Frame(
+            text=path.read_text(encoding="utf-8"),
+            source=str(path),
+            modules=options.modules,
+            prologue=options.prologue,
+            epilogue=options.epilogue,
+            environment={**options.environment, **(effort.environment if effort is not None else {})},
+        )
 
     @cached_property
     def launch(self) -> Template | None:

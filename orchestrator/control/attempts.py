@@ -14,7 +14,7 @@ from orchestrator.journal import nodes
 from orchestrator.journal.events import Samples
 from orchestrator.journal.state import InFlight, State
 from orchestrator.launch.mpi import launcher_for
-from orchestrator.launch.script import find_frame, launch_script
+from orchestrator.launch.script import launch_script
 from orchestrator.policy.limits import memory_for
 from orchestrator.policy.placement import nodelist
 from orchestrator.readers.base import Reader
@@ -57,14 +57,9 @@ def request(
 def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind = "time") -> str:
     """Render the launch script of a run."""
     campaign = assembly.campaign
-    options, measure = campaign.executor, campaign.measure
-    executable, profiler = campaign.executable_at(point, kind), measure.profiler
-    chosen, environment = options.template, options.environment
-    if kind == "effort" and measure.effort is not None:
-        profiler = measure.effort.profiler
-        chosen = measure.effort.template or chosen
-        environment = {**environment, **measure.effort.environment}
-    frame = find_frame(chosen, options.name)
+    options, effort = campaign.executor, campaign.measure.effort if kind == "effort" else None
+    executable = campaign.executable_at(point, kind)
+    profiler = campaign.measure.profiler if effort is None else effort.profiler
     return launch_script(
         application=assembly.application,
         executable=executable,
@@ -73,14 +68,9 @@ def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind
         launcher=launcher_for(
             executable, options.launcher, options.name, resources, options.mpi, serial=campaign.serial
         ),
-        frame=frame.read_text(),
-        prologue=options.prologue,
-        modules=options.modules,
-        epilogue=options.epilogue,
-        environment=environment,
+        frame=campaign.frame(kind),
         profiler=profiler,
         preload=preloading.libraries(profiler, executable),
-        source=str(frame),
         template=campaign.launch,
     )
 

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -165,6 +166,32 @@ def render(frame_text: str, values: Mapping[str, str], source: str, optional: Co
     return text
 
 
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """What all launch scripts of a campaign have in common.
+
+    Attributes
+    ----------
+    text, source
+        Text of the frame and its file name for messages.
+    modules
+        Names for ``module load``, before the prologue; one that cannot be loaded ends the script.
+    prologue
+        Lines of shell text, taken as they are (``module load ...``).
+    epilogue
+        Lines of shell text after the program; the script's exit code is still that of the program.
+    environment
+        Variables on top of those of the application; values are literal.
+    """
+
+    text: str
+    source: str = "launch script"
+    modules: Sequence[str] = ()
+    prologue: Sequence[str] = ()
+    epilogue: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 def launch_script(
     *,
     application: Application,
@@ -172,13 +199,8 @@ def launch_script(
     settings: Mapping[str, Value],
     resources: Resources,
     launcher: str | None,
-    frame: str,
-    prologue: Sequence[str],
-    environment: Mapping[str, str],
+    frame: Frame,
     profiler: str,
-    source: str = "launch script",
-    modules: Sequence[str] = (),
-    epilogue: Sequence[str] = (),
     preload: Sequence[str] = (),
     template: Template | None = None,
 ) -> str:
@@ -193,18 +215,10 @@ def launch_script(
     launcher
         Such as ``mpiexec -n {ranks}``, with ``{ranks} {threads} {nodes} {ranks_per_node} {gpus_per_node}``;
         empty, ``none`` or None starts the program itself. Its words are not expanded by the shell.
-    frame, source
-        Text of the frame and its file name for messages.
-    prologue
-        Lines of shell text, taken as they are (``module load ...``).
-    environment
-        Variables on top of those of the application; values are literal.
+    frame
+        What it has in common with other scripts.
     profiler
-        Whose variables are set (`profiler_variables`), unless ``environment`` does.
-    modules
-        Names for ``module load``, before the prologue; one that cannot be loaded ends the script.
-    epilogue
-        Lines of shell text after the program; the script's exit code is still that of the program.
+        Whose variables are set (`profiler_variables`), unless the environment does.
     preload
         Libraries to preload into the program, but not into its launcher.
     template
@@ -216,42 +230,39 @@ def launch_script(
         For a bad frame, template, launcher or variable.
     """
     starter = " ".join(_quoted(word) for word in _launcher(launcher, resources))
-    prefix = " ".join(preloading(preload))
-    body = body_of(application, executable, settings, resources, starter, template, prefix)
-    afterwards = [*([body.after] if body.after else []), *epilogue]
+    program = Start(executable=executable, launcher=starter, prefix=" ".join(preloading(preload)))
+    body = body_of(application, program, settings, resources, template)
+    afterwards = [*([body.after] if body.after else []), *frame.epilogue]
     replaces = body.simple and not afterwards
     variables = {
         **profiler_variables(profiler),
-        **_literal({**application.variables(settings), **environment}),
+        **_literal({**application.variables(settings), **frame.environment}),
     }
     exports = [f"export {name}={text}" for name, text in _threads(variables, resources)]
+    recorded = [_RECORD] if frame.prologue or frame.modules else []
+    before = ["", body.before] if body.before else []
+    ending = ["", "program_status=$?", *afterwards, 'exit "$program_status"'] if afterwards else []
     values = {
-        "prologue": "\n".join([*load_lines(modules), *prologue]),
-        "environment": "\n".join([*exports, *([_RECORD] if prologue or modules else []), *_before(body)]),
+        "prologue": "\n".join([*load_lines(frame.modules), *frame.prologue]),
+        "environment": "\n".join([*exports, *recorded, *before]),
         "exec": "exec" if replaces else "",
-        "epilogue": "\n".join(["", "program_status=$?", *afterwards, 'exit "$program_status"'])
-        if afterwards
-        else "",
+        "epilogue": "\n".join(ending),
         "launcher": starter if body.launched else "",
         "command": body.command,
         **{name: str(number) for name, number in _sizes(resources).items()},
     }
     optional = (*OPTIONAL, *(() if afterwards else ("epilogue",)), *(("exec",) if replaces else ()))
-    return render(frame, values, source, optional)
+    return render(frame.text, values, frame.source, optional)
 
 
 def body_of(
     application: Application,
-    executable: str,
+    program: Start,
     settings: Mapping[str, Value],
     resources: Resources,
-    starter: str,
     template: Template | None,
-    prefix: str = "",
 ) -> Filled:
     """Return what a run executes: the command with what precedes and follows it.
-
-    ``starter`` and ``prefix`` (before the program) are shell text.
 
     Raises
     ------
@@ -259,17 +270,12 @@ def body_of(
         For a bad template.
     """
     if template is None:
-        words = [executable, *application.arguments(settings)]
-        command = " ".join([*([prefix] if prefix else []), *map(_quoted, words)])
+        words = map(_quoted, [program.executable, *application.arguments(settings)])
+        command = " ".join([*([program.prefix] if program.prefix else []), *words])
         return Filled(before="", command=command, after="", launched=True, simple=True)
     values = {**_sizes(resources), **settings, **application.values(settings)}
     texts = [name for name, value in values.items() if isinstance(value, str)]
-    program = Start(executable=executable, launcher=starter, prefix=prefix)
     return templates.fill(template, values, program, texts)
-
-
-def _before(body: Filled) -> list[str]:
-    return ["", body.before] if body.before else []
 
 
 def load_lines(modules: Sequence[str]) -> list[str]:

@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from orchestrator.launch.script import launch_script
+from orchestrator.launch.script import Frame, launch_script
 from orchestrator.types import Application, Resources
 
 PLAIN = "{{prologue}}\n{{environment}}\nexec {{launcher}} {{command}}\n"
@@ -34,16 +35,18 @@ def program(arguments: list[str], environment: Mapping[str, str] | None = None) 
     )
 
 
-def script(arguments: list[str] | None = None, executable: str = "./app", **changes: Any) -> str:
+def script(
+    arguments: list[str] | None = None, executable: str = "./app", frame: str = PLAIN, **changes: Any
+) -> str:
+    """Return a launch script; ``changes`` are of what a `Frame` has, or of the arguments."""
+    of_frame = {item.name for item in fields(Frame)} & changes.keys()
     chosen: dict[str, Any] = {
         "application": program(arguments or []),
         "executable": executable,
         "settings": {},
         "resources": ONE,
         "launcher": None,
-        "frame": PLAIN,
-        "prologue": (),
-        "environment": {},
+        "frame": Frame(text=frame, **{name: changes.pop(name) for name in of_frame}),
         "profiler": "stdout",
     }
     return launch_script(**{**chosen, **changes})

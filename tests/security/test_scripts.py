@@ -16,7 +16,7 @@ from orchestrator.campaign import loader
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.executors.slurm.sbatch import script as batch_script
-from orchestrator.launch.script import find_frame, launch_script, load_lines, render
+from orchestrator.launch.script import Frame, find_frame, launch_script, load_lines, render
 from orchestrator.types import Application, Resources
 from tests.security.words import nothing_timed, words
 
@@ -54,11 +54,12 @@ def test_a_launch_script_executes_none_of_its_values(
             settings={},
             resources=Resources(ranks=1),
             launcher=f"{folder}/env '{launcher.replace(chr(39), '').replace('{', '(').replace('}', ')')}'",
-            frame=find_frame(None, "slurm").read_text(),
-            prologue=["module() { :; }"] if modules else [],
-            environment={},
+            frame=Frame(
+                text=find_frame(None, "slurm").read_text(),
+                prologue=["module() { :; }"] if modules else [],
+                epilogue=["touch over"],
+            ),
             profiler="stdout",
-            epilogue=["touch over"],
         )
         (folder / "run.sh").write_text(text)
         # The modules' lines are looked at by themselves: `module` here would be defined after them.

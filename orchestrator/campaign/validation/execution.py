@@ -62,8 +62,7 @@ def launch_script(campaign: Campaign) -> Problems:
     try:
         if effort is not None and effort.template is not None:
             script.find_frame(effort.template, executor.name)
-        frame = script.find_frame(executor.template, executor.name)
-        spec, text = campaign.application_spec, frame.read_text(encoding="utf-8")
+        spec, frame = campaign.application_spec, campaign.frame()
         for shape, values in _shapes(campaign).items():
             script.launch_script(
                 application=spec,
@@ -71,13 +70,8 @@ def launch_script(campaign: Campaign) -> Problems:
                 settings=values,
                 resources=shape,
                 launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
-                frame=text,
-                prologue=executor.prologue,
-                modules=executor.modules,
-                epilogue=executor.epilogue,
-                environment=executor.environment,
+                frame=frame,
                 profiler=campaign.measure.profiler,
-                source=str(frame),
                 template=campaign.launch,
             )
     except CampaignError as error:
