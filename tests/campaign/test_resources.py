@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -17,7 +18,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.control import assembly, attempts
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import JobOptions
-from orchestrator.executors.slurm.sbatch import parameters
+from orchestrator.executors.slurm.sbatch import ArrayRequest, parameters
 from orchestrator.resources import Asked
 from orchestrator.types import Point, Resources, Value
 
@@ -82,7 +83,7 @@ def test_nodes_ranks_and_threads_are_parameters() -> None:
 def test_the_job_asks_for_them() -> None:
     campaign = load(GENERIC, ("threads: t}", "threads: t, gpus_per_node: ppn}"))
     found = shape(campaign, nodes=4, ppn=2, t=2, n=10)
-    asked = parameters("x", found, [60.0], JobOptions(), "folder", "root")  # type: ignore[arg-type]
+    asked = parameters(ArrayRequest("x", found, [60.0], JobOptions(), Path("folder")))
     assert (asked["nodes"], asked["cpus_per_task"]) == (4, 2)
     further = asked["additional_parameters"]
     assert (further["ntasks"], further["ntasks-per-node"], further["gpus-per-node"]) == (8, 2, 2)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from orchestrator.campaign import loader
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import JobOptions
+from orchestrator.executors.slurm.sbatch import ArrayRequest
 from orchestrator.executors.slurm.sbatch import script as batch_script
 from orchestrator.launch.script import Frame, find_frame, launch_script, load_lines, render
 from orchestrator.types import Application, Resources
@@ -92,9 +93,7 @@ def test_a_template_is_rendered_with_declared_placeholders_or_not_at_all(parts: 
 
 def executed(options: JobOptions) -> list[str]:
     """Return the lines of a batch script that a shell would execute."""
-    text = batch_script(
-        "n", Resources(ranks=1), (60.0,), options, Path("/x"), 1, Path("/opt"), "/bin/python3"
-    )
+    text = batch_script(ArrayRequest("n", Resources(ranks=1), (60.0,), options, Path("/x")))
     return [line for line in text.split("\n") if not line.startswith("#")]
 
 

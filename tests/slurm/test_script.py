@@ -15,7 +15,7 @@ from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.slurm import job
 from orchestrator.executors.slurm.executor import build
 from orchestrator.executors.slurm.options import START_UP, JobOptions, minutes
-from orchestrator.executors.slurm.sbatch import script
+from orchestrator.executors.slurm.sbatch import ArrayRequest, script
 from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.fake_slurm import FakeSlurm
@@ -23,21 +23,20 @@ from tests.slurm.fake_slurm import FakeSlurm
 GOLDEN = Path(__file__).parent.parent / "golden" / "slurm"
 FOLDER = Path("/project/it's mine/batches/lulesh-0123456789abcdef")
 
-PLAIN = script(
-    "lulesh-0123456789abcdef",
-    Resources(ranks=8, ranks_per_node=8, cores=8),
-    [100.0],
-    JobOptions(),
-    FOLDER,
-    3,
-    Path("/opt"),
-    "/bin/python3",
+PLAIN = ArrayRequest(
+    name="lulesh-0123456789abcdef",
+    resources=Resources(ranks=8, ranks_per_node=8, cores=8),
+    limits=[100.0],
+    options=JobOptions(),
+    folder=FOLDER,
+    python="/bin/python3",
+    root=Path("/opt"),
 )
-FULL = script(
-    "lulesh-0123456789abcdef",
-    Resources(ranks=10, threads=6, nodes=3, ranks_per_node=4, cores=144),
-    [3600.0],
-    JobOptions(
+FULL = ArrayRequest(
+    name="lulesh-0123456789abcdef",
+    resources=Resources(ranks=10, threads=6, nodes=3, ranks_per_node=4, cores=144),
+    limits=[3600.0],
+    options=JobOptions(
         partition="large,huge",
         account="p0020",
         qos="long",
@@ -46,44 +45,33 @@ FULL = script(
         exclusive=True,
         sbatch={"mem-per-cpu": "3800M", "contiguous": None, "mail_type": "END", "switches": 1},
     ),
-    FOLDER,
-    1001,
-    Path("/opt/orchestrator"),
-    "/opt/my python/bin/python3",
+    folder=FOLDER,
+    python="/opt/my python/bin/python3",
+    root=Path("/opt/orchestrator"),
 )
-
-LEVELS = script(
-    "levels-0123456789abcdef",
-    Resources(ranks=8, threads=2, nodes=4, ranks_per_node=2, cores=16, gpus_per_node=2),
-    [100.0],
-    JobOptions(partition="debug").on(("n1", "n3")),
-    FOLDER,
-    1,
-    Path("/opt"),
-    "/bin/python3",
+LEVELS = replace(
+    PLAIN,
+    name="levels-0123456789abcdef",
+    resources=Resources(ranks=8, threads=2, nodes=4, ranks_per_node=2, cores=16, gpus_per_node=2),
+    options=JobOptions(partition="debug").on(("n1", "n3")),
 )
-PACKED = script(
-    "lulesh-0123456789abcdef",
-    Resources(ranks=8, ranks_per_node=8, cores=8),
-    [100.0, 100.0, 20.0],
-    JobOptions(),
-    FOLDER,
-    2,
-    Path("/opt"),
-    "/bin/python3",
-)
+SCRIPTS = {
+    "plain": script(PLAIN, 3),
+    "full": script(FULL, 1001),
+    "packed": script(replace(PLAIN, limits=[100.0, 100.0, 20.0]), 2),
+    "levels": script(LEVELS),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("plain", PLAIN), ("full", FULL), ("packed", PACKED), ("levels", LEVELS)]
-)
-def test_the_script_is_the_golden_one(name: str, text: str) -> None:
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_script_is_the_golden_one(name: str) -> None:
+    text = SCRIPTS[name]
     assert text == (GOLDEN / f"{name}.sh").read_text(), (
         f"review, then write it to {GOLDEN / name}.sh:\n{text}"
     )
 
 
-@pytest.mark.parametrize("text", [PLAIN, FULL, PACKED, LEVELS])
+@pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
 def test_the_script_is_a_valid_one(text: str) -> None:
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
 
@@ -94,7 +82,7 @@ def test_slurm_understands_the_options(slurm_cluster: SlurmCluster, tmp_path: Pa
     )
     resources = Resources(ranks=6, threads=1, nodes=2, ranks_per_node=3, cores=6)
     path = tmp_path / "submission.sh"
-    path.write_text(script("name", resources, [60.0], options, tmp_path / "it's mine", 2))
+    path.write_text(script(ArrayRequest("name", resources, [60.0], options, tmp_path / "it's mine"), 2))
     number = slurm_cluster.run("sbatch", "--hold", "--parsable", str(path)).strip()
     job = slurm_cluster.run("scontrol", "--oneliner", "show", "job", number)
     slurm_cluster.run("scancel", number)

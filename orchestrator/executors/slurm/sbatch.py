@@ -12,6 +12,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from orchestrator.executors.slurm.options import JobOptions, long_name, minutes
 from orchestrator.resources import shared_limits
 from orchestrator.types import AttemptRequest, Resources
 
+_ROOT = Path(orchestrator.__file__).resolve().parent.parent
 _MOST_AT_ONCE = 10**6  # elements of an array: the campaign limits how many are submitted
 
 # What ``sbatch`` says where the same submission may succeed later, and where it may have succeeded.
@@ -67,12 +69,11 @@ class SubmitLater(SubmitRejected):
         self.closed = closed
 
 
-def parameters(
-    name: str, resources: Resources, limits: Sequence[float], options: JobOptions, folder: Path, root: Path
-) -> dict[str, Any]:
-    """Return submitit's parameters for an array. Pure.
+@dataclass(frozen=True)
+class ArrayRequest:
+    """An array of jobs that all ask for the same.
 
-    Parameters
+    Attributes
     ----------
     name
         Of the array, hence of its jobs.
@@ -84,10 +85,26 @@ def parameters(
         The campaign's.
     folder
         Where the files of the array are.
+    python
+        What executes the jobs.
     root
         Directory to start Python in: it finds the orchestrator there, installed or not.
     """
-    files = shlex.quote(str(folder))
+
+    name: str
+    resources: Resources
+    limits: Sequence[float]
+    options: JobOptions
+    folder: Path
+    python: str = sys.executable
+    root: Path = _ROOT
+
+
+def parameters(array: ArrayRequest) -> dict[str, Any]:
+    """Return submitit's parameters for an array. Pure."""
+    resources, options = array.resources, array.options.fitting(array.resources)
+    time = minutes(*array.limits)
+    files = shlex.quote(str(array.folder))
     task = f"{files}/${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
     further = {
         long_name(key): True if value in (None, "") else value for key, value in options.sbatch.items()
@@ -96,8 +113,8 @@ def parameters(
     reservation = named.pop("reservation")  # for which submitit has no parameter
     return {
         **named,
-        "job_name": name,
-        "time": minutes(*limits),
+        "job_name": array.name,
+        "time": time,
         "nodes": resources.nodes,
         "cpus_per_task": resources.threads,
         "exclusive": True if options.exclusive else None,
@@ -111,12 +128,12 @@ def parameters(
         "setup": [
             f"ln -sf {files}/$SLURM_ARRAY_TASK_ID.pkl {task}_submitted.pkl",
             # By the node's uptime: its clock may differ from that of slurmctld, and may be set meanwhile.
-            f"export {JOB_ENDS}=$(($(cut -d. -f1 /proc/uptime) + {60 * minutes(*limits)}))",
+            f"export {JOB_ENDS}=$(($(cut -d. -f1 /proc/uptime) + {60 * time}))",
         ],
         "additional_parameters": {
             "ntasks": resources.ranks,
             "ntasks-per-node": resources.ranks_per_node,
-            "chdir": str(root),
+            "chdir": str(array.root),
             "export": "ALL",
             "no-requeue": True,
             **({} if reservation is None else {"reservation": reservation}),
@@ -147,10 +164,11 @@ class _Arrays(submitit.SlurmExecutor):
         job id in the answer of ``sbatch``.
     """
 
-    def __init__(self, folder: Path, python: str, seconds: float, options: JobOptions) -> None:
-        super().__init__(folder, python=f"exec {shlex.quote(python)}")
+    def __init__(self, array: ArrayRequest, seconds: float = 0.0) -> None:
+        super().__init__(array.folder, python=f"exec {shlex.quote(array.python)}")
         self._seconds = seconds
-        self._environment = submission_environment(options.named())
+        self._environment = submission_environment(array.options.fitting(array.resources).named())
+        self.update_parameters(**parameters(array))
 
     @classmethod
     def affinity(cls) -> int:
@@ -176,21 +194,9 @@ class _Arrays(submitit.SlurmExecutor):
         return [self.job_class(self.folder, f"{number}_{i}") for i in range(len(delayed_submissions))]
 
 
-def script(
-    name: str,
-    resources: Resources,
-    limits: Sequence[float],
-    options: JobOptions,
-    folder: Path,
-    count: int = 1,
-    root: Path | None = None,
-    python: str = sys.executable,
-) -> str:
+def script(array: ArrayRequest, count: int = 1) -> str:
     """Return the script that would be submitted for an array of ``count`` jobs. Touches nothing."""
-    options = options.fitting(resources)
-    arrays = _Arrays(folder, python, 0.0, options)
-    arrays.update_parameters(**parameters(name, resources, limits, options, folder, root or _root()))
-    return arrays.text(count)
+    return _Arrays(array).text(count)
 
 
 _SHOWN = re.compile(
@@ -200,7 +206,7 @@ _SHOWN = re.compile(
 
 def asked(resources: Resources, limit: float, options: JobOptions) -> list[str]:
     """Return what the job of one run asks Slurm for, as options of ``sbatch``, without names and files."""
-    return _SHOWN.findall(script("run", resources, [limit], options, Path("run")))
+    return _SHOWN.findall(script(ArrayRequest("run", resources, [limit], options, Path("run"))))
 
 
 def submit(
@@ -229,8 +235,7 @@ def submit(
     limits = shared_limits((request.limit, request.likely) for request in packs[0])
     options = options.fitting(first.resources).without(first.exclude).on(first.nodelist)
     options = options.with_memory(first.memory)
-    arrays = _Arrays(folder, sys.executable, seconds, options)
-    arrays.update_parameters(**parameters(name, first.resources, limits, options, folder, _root()))
+    arrays = _Arrays(ArrayRequest(name, first.resources, limits, options, folder), seconds)
     directories = [[str(request.directory.absolute()) for request in pack] for pack in packs]
     try:
         jobs = arrays.submit_array([functools.partial(run, *pack) for pack in directories])
@@ -251,12 +256,12 @@ def refusal(resources: Resources, options: JobOptions, seconds: float = _ANSWER)
 
     Asks with ``sbatch --test-only``, which submits nothing.
     """
-    chosen = options.fitting(resources)
+    environment = submission_environment(options.fitting(resources).named())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "submission.sh"
-        path.write_text(script("trial", resources, [60.0], options, Path(folder)))
+        path.write_text(script(ArrayRequest("trial", resources, [60.0], options, Path(folder))))
         try:
-            call(["sbatch", "--test-only", str(path)], seconds, submission_environment(chosen.named()))
+            call(["sbatch", "--test-only", str(path)], seconds, environment)
         except CommandFailed as error:
             return in_one_line(error.output, "sbatch") if _INVALID.search(error.output) else None
     return None
@@ -272,7 +277,3 @@ def _classified(error: CommandFailed) -> SubmitRejected | SubmitUncertain:
     if closed or _NOT_NOW.search(error.output):
         return SubmitLater(str(error), closed)
     return SubmitRejected(str(error))
-
-
-def _root() -> Path:
-    return Path(orchestrator.__file__).resolve().parent.parent
