@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.entries import in_seconds, is_number, is_stamp, left_out_stamps, timed
+from orchestrator.readers.reading import Reading
 
 REPETITION = ("repetition", "rep")
 LONG = frozenset({"callpath", "metric", "value"})
@@ -23,32 +24,6 @@ _MOST = 0.75  # of its different values, which a parameter has at one value of t
 _NAME = re.compile(r"[^\W\d]")  # how a name begins
 _NO_NAMES = frozenset({"nan", "inf", "infinity", "na", "n/a", "none", "null", "failed", "timeout"})
 _ROW_NUMBERS = ""  # the name of their column, as pandas writes it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What users say of the columns of a table.
-
-    Attributes
-    ----------
-    parameters
-        Columns that are parameters; None where the table says it.
-    responses
-        Columns of values, where others are to be left out; of a long table the wanted metrics.
-    names
-        Names of all columns, for a table without a header line or with a wrong one.
-    """
-
-    parameters: Sequence[str] | None
-    responses: Sequence[str]
-    names: Sequence[str] | None = None
-
-    @property
-    def by_position(self) -> bool:
-        """Tell whether no name of the header is needed."""
-        texts = [*(self.parameters or ()), *self.responses]
-        given = self.parameters is not None and bool(self.responses)
-        return given and all(_POSITION.fullmatch(text.partition("=")[0].strip()) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +40,13 @@ class Layout:
     seconds: dict[int, float] = field(default_factory=dict)
 
 
+def by_position(reading: Reading) -> bool:
+    """Return whether users name all columns by their positions, so that no name of the header is needed."""
+    texts = [*(reading.parameters or ()), *reading.responses]
+    given = reading.parameters is not None and bool(reading.responses)
+    return given and all(_POSITION.fullmatch(text.partition("=")[0].strip()) for text in texts)
+
+
 def is_header(fields: Sequence[str]) -> bool:
     """Return whether a line names columns: no field is a number, as every row of measurements has one.
 
@@ -79,7 +61,7 @@ def numbered(width: int) -> list[str]:
 
 
 def fitting(
-    names: Sequence[str], rows: Sequence[Sequence[str]], choice: Choice, where: Callable[[int], str]
+    names: Sequence[str], rows: Sequence[Sequence[str]], reading: Reading, where: Callable[[int], str]
 ) -> tuple[list[str], list[str]]:
     """Return a name for every field of a row, and notes on what had to be assumed.
 
@@ -92,7 +74,7 @@ def fitting(
         As the header, or the user, gives them.
     rows
         Fields of all rows.
-    choice
+    reading
         If it names all columns by position, names that do not fit are no matter.
     where
         Where a row was found.
@@ -112,7 +94,7 @@ def fitting(
             f"rows have {width} fields but the header {len(names)} names: the first column "
             f"({some}{', ...' if len(rows) > 3 else ''}) is taken for row numbers"
         ]
-    if odd is None and choice.by_position:
+    if odd is None and by_position(reading):
         return numbered(width), [
             f"rows have {width} fields but the header {len(names)} names: the names are not used"
         ]
@@ -142,7 +124,7 @@ def _numbers_rows(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def layout(
-    names: Sequence[str], where: str, choice: Choice, rows: Sequence[Sequence[object]]
+    names: Sequence[str], where: str, reading: Reading, rows: Sequence[Sequence[object]]
 ) -> tuple[Layout, list[str]]:
     """Return where parameters and values are in rows with these names, and notes on what was assumed.
 
@@ -156,21 +138,21 @@ def layout(
     """
     stamps = _stamps_among(names, rows)
     begin = 1 if list(names[:1]) == [_ROW_NUMBERS] else 0
-    names = _as_reserved(names, choice)
+    names = _as_reserved(names, reading)
     columns = {name: index for index, name in enumerate(names) if index >= begin}
     if len(columns) != len(names) - begin or _ROW_NUMBERS in columns:
         raise ReadError(f"{where}: every column needs a name of its own; found {', '.join(map(repr, names))}")
-    parameters = _chosen(choice.parameters, "parameter", names, where)
+    parameters = _chosen(reading.parameters, "parameter", names, where)
     columns |= {name: index for name, index in parameters if name == "callpath"}
     parameters = tuple((name, index) for name, index in parameters if name != "callpath")
-    if "value" in columns and ("metric" in columns or not choice.responses):
+    if "value" in columns and ("metric" in columns or not reading.responses):
         parameters = parameters or _free(columns, (), lambda index: names[index] not in stamps)
-        return Layout(parameters, (), columns), _left_out(stamps, choice)
-    if "metric" in columns and not choice.responses:
+        return Layout(parameters, (), columns), _left_out(stamps, reading)
+    if "metric" in columns and not reading.responses:
         raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
-    metrics = _chosen(choice.responses, "response", names, where)
-    notes = _left_out([name for name in stamps if name not in dict(metrics)], choice)
-    if choice.parameters is None:
+    metrics = _chosen(reading.responses, "response", names, where)
+    notes = _left_out([name for name in stamps if name not in dict(metrics)], reading)
+    if reading.parameters is None:
         end = columns.get("callpath", min((index for _, index in metrics), default=-1))
         if end < 0:
             raise ReadError(
@@ -184,7 +166,7 @@ def layout(
     if not metrics:
         used = {*(index for _, index in parameters), columns.get("callpath", -1)}
         texts = [name for name in _texts_among(columns, used, rows) if name not in stamps]
-        columns, more = _with_callpaths(columns, texts, choice, where)
+        columns, more = _with_callpaths(columns, texts, reading, where)
         notes += more
         taken = [(name, columns[name]) for name in ("callpath", *texts) if name in columns]
         metrics = _free(columns, (*parameters, *taken), lambda index: names[index] not in stamps)
@@ -200,7 +182,7 @@ def layout(
 
 
 def _with_callpaths(
-    columns: dict[str, int], texts: Sequence[str], choice: Choice, where: str
+    columns: dict[str, int], texts: Sequence[str], reading: Reading, where: str
 ) -> tuple[dict[str, int], list[str]]:
     """Return columns of which one of names tells the call paths, and the note on it.
 
@@ -211,7 +193,7 @@ def _with_callpaths(
     """
     if not texts:
         return columns, []
-    given = ",".join(choice.parameters or ())
+    given = ",".join(reading.parameters or ())
     remedy = (
         f"--parameters {given},{texts[0]} makes it a category, and --parameters "
         f"{given},{texts[0]}=callpath says that it names the call paths"
@@ -252,15 +234,15 @@ def _stamps_among(names: Sequence[str], rows: Sequence[Sequence[object]]) -> lis
     ]
 
 
-def _left_out(stamps: Collection[str], choice: Choice) -> list[str]:
-    if not stamps or choice.parameters is not None:
+def _left_out(stamps: Collection[str], reading: Reading) -> list[str]:
+    if not stamps or reading.parameters is not None:
         return []
     return [left_out_stamps(list(stamps), "--parameters makes them parameters")]
 
 
-def _as_reserved(names: Sequence[str], choice: Choice) -> list[str]:
+def _as_reserved(names: Sequence[str], reading: Reading) -> list[str]:
     """Return names with ``Repetition``, ``Value``, ... in small letters, unless the user names them."""
-    said = {text.partition("=")[0].strip() for text in (*(choice.parameters or ()), *choice.responses)}
+    said = {text.partition("=")[0].strip() for text in (*(reading.parameters or ()), *reading.responses)}
     free = {low for name in names if name not in said and (low := name.lower()) in RESERVED} - set(names)
     return [name.lower() if name.lower() in free and name not in said else name for name in names]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers import ramble, reframe
-from orchestrator.readers.columns import Choice
 from orchestrator.readers.entries import Entry, assemble, content_of, decoded, numbers_as_texts, of_metrics
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
@@ -39,11 +38,10 @@ def load(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:
     """
     _check_once(paths)
     paths = [_results(path) for path in paths]
-    choice = Choice(parameters=reading.parameters, responses=reading.responses, names=reading.names)
     folders = [path for path in paths if path.is_dir()]
     parts = _profile_sets(folders, reading)
-    parts = [_of_responses(part, choice, ", ".join(map(str, folders))) for part in parts]
-    parts += [_file(path, choice) for path in paths if not path.is_dir()]
+    parts = [_of_responses(part, reading, ", ".join(map(str, folders))) for part in parts]
+    parts += [_file(path, reading) for path in paths if not path.is_dir()]
     if not parts:
         raise ReadError("no files to load measurements from")
     source = ", ".join(map(str, paths))
@@ -93,13 +91,13 @@ def _profile_sets(folders: Sequence[Path], reading: Reading) -> list[Measurement
     return parts + ([caliper_set.read(caliper, *wanted, reading.parameters)] if caliper else [])
 
 
-def _file(path: Path, choice: Choice) -> Measurements:
+def _file(path: Path, reading: Reading) -> Measurements:
     content = content_of(path)
     source = str(path)
     if not content.strip():
         raise ReadError(f"{source}: the file is empty")
     if content.startswith(b"PAR1"):
-        return read_parquet(content, source, choice.parameters, choice.responses)
+        return read_parquet(content, source, reading)
     if path.suffix in (".cubex", ".cali"):
         raise ReadError(
             f"{source}: one profile does not say at which point it was measured: give its folder, "
@@ -115,11 +113,11 @@ def _file(path: Path, choice: Choice) -> Measurements:
         (line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), ""
     )
     if start.lstrip().startswith(("{", "[")) and path.suffix.lower() != ".csv":
-        return _of_responses(_json(path, text, choice.parameters), choice, source)
+        return _of_responses(_json(path, text, reading.parameters), reading, source)
     if start.split()[:1] and start.split()[0] in KEYWORDS:
-        return _of_responses(read_text(text, source), choice, source)
+        return _of_responses(read_text(text, source), reading, source)
     if any(delimiter in start for delimiter in DELIMITERS):
-        return read_csv(text, source, choice.parameters, choice.responses, choice.names)
+        return read_csv(text, source, reading)
     raise ReadError(
         f"{source}: format not recognised from {start.strip()[:40]!r}; tried Extra-P text (starts with "
         f"{', '.join(KEYWORDS)}), JSON and JSON Lines (start with '{{'), CSV (a header with commas, "
@@ -127,8 +125,8 @@ def _file(path: Path, choice: Choice) -> Measurements:
     )
 
 
-def _of_responses(known: Measurements, choice: Choice, source: str) -> Measurements:
-    return of_metrics(known, choice.responses, source) if choice.responses else known
+def _of_responses(known: Measurements, reading: Reading, source: str) -> Measurements:
+    return of_metrics(known, reading.responses, source) if reading.responses else known
 
 
 def _json(path: Path, text: str, parameters: Sequence[str] | None) -> Measurements:

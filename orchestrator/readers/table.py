@@ -19,8 +19,8 @@ from dataclasses import replace
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.columns import (
-    Choice,
     Layout,
+    by_position,
     fitting,
     forgotten,
     is_header,
@@ -41,6 +41,7 @@ from orchestrator.readers.entries import (
     of_metrics,
     with_points,
 )
+from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.types import Measurements, Value
 from orchestrator.units import count
 
@@ -52,13 +53,7 @@ _NOT_FINITE = frozenset({"nan", "inf", "infinity"})
 Row = tuple[str, Sequence[object]]  # where it was found, and a text or number per column
 
 
-def read_csv(
-    text: str,
-    source: str,
-    parameters: Sequence[str] | None = None,
-    responses: Sequence[str] = (),
-    names: Sequence[str] | None = None,
-) -> Measurements:
+def read_csv(text: str, source: str, reading: Reading = EVERYTHING) -> Measurements:
     """Read a CSV file; comma, semicolon or tabulator separate the fields.
 
     Where commas do not, they may be those of decimal numbers: see `orchestrator.readers.entries.with_points`.
@@ -66,38 +61,35 @@ def read_csv(
     many fields as the header. Where rows have one field more than the header and begin with row numbers, the
     header lacks the name of that column, which is left out with a note.
 
+    A column is named as in the header or by its position from 0, as ``2=ppn`` also with another name. Where
+    no parameters are named, they are the columns left of a column ``callpath``, else those left of the first
+    response. A wide table needs one of the three; of a long one all other columns are parameters. Where no
+    responses are named, all other columns of a wide table are. Given names replace those of a header line.
+
     Parameters
     ----------
     text, source
         Content of the file, and what errors call it.
-    parameters
-        Columns that are parameters, each by its name or its position from 0, as ``2=ppn`` also with another
-        name. None: those left of a column ``callpath``, else those left of the first response. A wide table
-        needs one of the three; of a long one all other columns are parameters.
-    responses
-        Columns of values of a wide table, named like parameters; none: all that are not parameters. Of a long
-        table, the wanted metrics.
-    names
-        Names of all columns, for a file without a header line. A header line is replaced.
+    reading
+        Which columns are parameters and responses, and names of all.
 
     Raises
     ------
     ReadError
         With file and line.
     """
-    choice = Choice(parameters=parameters, responses=responses, names=names)
     found = list(_csv_rows(text, source))
-    header, rows = _split(found, choice, source)
+    header, rows = _split(found, reading, source)
     places: Sequence[str] = [place for place, _ in rows]
     fields: Sequence[list[str]] = [row for _, row in rows]
     where = found[0][0] if found else source
     header, fields = _without_empty_ends(header, fields)
     pointed = None if _delimiter(text) == "," else with_points(fields)
     commas = [] if pointed is None else ["commas in numbers are taken for decimal points"]
-    columns, assumed = fitting(header, pointed or fields, choice, places.__getitem__)
-    chosen, more = layout(columns, where, choice, pointed or fields)
+    columns, assumed = fitting(header, pointed or fields, reading, places.__getitem__)
+    chosen, more = layout(columns, where, reading, pointed or fields)
     notes = (*assumed, *commas, *more)
-    return _assembled(chosen, choice, zip(places, pointed or fields, strict=True), _from_text, source, notes)
+    return _assembled(chosen, reading, zip(places, pointed or fields, strict=True), _from_text, source, notes)
 
 
 def _without_empty_ends(
@@ -115,17 +107,17 @@ def _without_empty_ends(
 
 
 def _split(
-    lines: Sequence[tuple[str, list[str]]], choice: Choice, source: str
+    lines: Sequence[tuple[str, list[str]]], reading: Reading, source: str
 ) -> tuple[Sequence[str], Sequence[tuple[str, list[str]]]]:
     """Return the names of the columns, and the rows of values."""
     where, first = lines[0] if lines else (source, [])
     first = [field.strip() for field in first]
     headed = len(first) >= 2 and is_header(first)
-    if choice.names is not None:
-        return choice.names, lines[headed:]
+    if reading.names is not None:
+        return reading.names, lines[headed:]
     if headed:
         return first, lines[1:]
-    if first and choice.by_position:
+    if first and by_position(reading):
         return numbered(len(first)), lines
     raise ReadError(
         f"{where}: no header line naming the columns; add one, e.g. p,s,callpath,metric,value, or name them "
@@ -156,12 +148,7 @@ def _csv_rows(text: str, source: str) -> Iterator[tuple[str, list[str]]]:
         yield f"{source}:{line}", row
 
 
-def read_parquet(
-    content: bytes,
-    source: str,
-    parameters: Sequence[str] | None = None,
-    responses: Sequence[str] = (),
-) -> Measurements:
+def read_parquet(content: bytes, source: str, reading: Reading = EVERYTHING) -> Measurements:
     """Read a Parquet file with the columns of a CSV file; see `read_csv`.
 
     Raises
@@ -185,9 +172,8 @@ def read_parquet(
     names: list[str] = [table.column_names[index] for index in kept]
     fields = list(zip(*columns, strict=True))
     rows = ((f"{source}: row {n}", row) for n, row in enumerate(fields, start=1))
-    choice = Choice(parameters=parameters, responses=responses)
-    chosen, notes = layout(names, source, choice, fields)
-    known = _assembled(chosen, choice, rows, coordinate, source, notes)
+    chosen, notes = layout(names, source, reading, fields)
+    known = _assembled(chosen, reading, rows, coordinate, source, notes)
     categories = (
         name for name, k in chosen.parameters if arrow.types.is_dictionary(table.field(kept[k]).type)
     )
@@ -196,7 +182,7 @@ def read_parquet(
 
 def _assembled(
     chosen: Layout,
-    choice: Choice,
+    reading: Reading,
     rows: Iterable[Row],
     parameter: Callable[[object, str], Value],
     source: str,
@@ -206,12 +192,12 @@ def _assembled(
     failed: list[str] = []
     empty: dict[str, list[str]] = {}
     rows = list(rows)
-    skips = choice.responses and chosen.metrics
+    skips = reading.responses and chosen.metrics
     entries = _entries(chosen, rows, parameter, empty, failed if skips else None)
     known = assemble([name for name, _ in chosen.parameters], entries, source)
-    if choice.responses and not chosen.metrics:
-        known = of_metrics(known, choice.responses, source)
-    doubts = [*_doubts(chosen, choice, [row for _, row in rows]), *_names_like_numbers(known)]
+    if reading.responses and not chosen.metrics:
+        known = of_metrics(known, reading.responses, source)
+    doubts = [*_doubts(chosen, reading, [row for _, row in rows]), *_names_like_numbers(known)]
     left_out = (
         [f"{len(failed)} values are not finite and were left out, the first at {failed[0]}"] if failed else []
     )
@@ -237,15 +223,15 @@ def _names_like_numbers(known: Measurements) -> Iterator[str]:
             yield f"{some}; if they are numbers, {remedies[0]}"
 
 
-def _doubts(chosen: Layout, choice: Choice, rows: Sequence[Sequence[object]]) -> list[str]:
+def _doubts(chosen: Layout, reading: Reading, rows: Sequence[Sequence[object]]) -> list[str]:
     """Return a note on columns that nobody named and that may be parameters: models would pool over them."""
-    if choice.parameters is None or not chosen.metrics:
+    if reading.parameters is None or not chosen.metrics:
         return []
-    if choice.responses:
+    if reading.responses:
         return [
             f"{name} was left out, though rows of the same point differ in it: --parameters "
-            f"{','.join([*choice.parameters, name])} makes it a category, and --parameters "
-            f"{','.join([*choice.parameters, f'{name}=callpath'])} says that it names the call paths"
+            f"{','.join([*reading.parameters, name])} makes it a category, and --parameters "
+            f"{','.join([*reading.parameters, f'{name}=callpath'])} says that it names the call paths"
             for name in pooled(chosen, rows)
         ]
     names = forgotten(chosen, rows)
@@ -257,7 +243,7 @@ def _doubts(chosen: Layout, choice: Choice, rows: Sequence[Sequence[object]]) ->
     return [
         f"{were.format(', '.join(names))} beside {', '.join(others)}; "
         f"{'are they parameters' if several else 'is it a parameter'}? "
-        f"--parameters {','.join([*choice.parameters, *names])} says so; if not, --response {others[0]} "
+        f"--parameters {','.join([*reading.parameters, *names])} says so; if not, --response {others[0]} "
         "chooses what is modelled"
     ]
 

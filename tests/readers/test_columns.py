@@ -38,7 +38,7 @@ def read(
     responses: Sequence[str] = (),
     names: Sequence[str] | None = None,
 ) -> Measurements:
-    return read_csv(text, "in.csv", parameters=parameters, responses=responses, names=names)
+    return read_csv(text, "in.csv", Reading(parameters=parameters, responses=responses, names=names))
 
 
 def values_of(known: Measurements) -> list[tuple[dict[str, Value], tuple[float, ...]]]:

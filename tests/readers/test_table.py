@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+from collections.abc import Sequence
 
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.reading import Reading
 from orchestrator.readers.table import read_csv, read_parquet
 from orchestrator.types import Measurement, Measurements, Point
 from tests.requirements import need
@@ -16,8 +18,8 @@ from tests.requirements import need
 A, B = Point.of(p=1, s=10), Point.of(p=2, s=10)
 
 
-def read(text: str, parameters: list[str] | None = None) -> Measurements:
-    return read_csv(text, "in.csv", parameters)
+def read(text: str, parameters: Sequence[str] | None = None, responses: Sequence[str] = ()) -> Measurements:
+    return read_csv(text, "in.csv", Reading(parameters=parameters, responses=responses))
 
 
 def test_a_long_table_has_a_row_per_value() -> None:
@@ -68,7 +70,7 @@ def test_tables_as_spreadsheets_write_them() -> None:
     ],
 )
 def test_times_are_in_seconds_whatever_their_heading_says(response: str, name: str, value: float) -> None:
-    got = read_csv("p,solve (us),rate [1/s],level (max),io [s]\n1,2.5,3,4,5\n", "in.csv", ["p"], [response])
+    got = read("p,solve (us),rate [1/s],level (max),io [s]\n1,2.5,3,4,5\n", ["p"], [response])
     [item] = got.items
     assert item.metric == name
     assert item.values[Point.of(p=1)] == pytest.approx((value,))
@@ -88,7 +90,7 @@ def test_times_are_in_seconds_whatever_their_heading_says(response: str, name: s
 def test_dates_are_no_parameters_unless_the_user_says_so(
     text: str, options: dict[str, list[str]], parameters: tuple[str, ...]
 ) -> None:
-    got = read_csv(text, "in.csv", **options)
+    got = read(text, **options)
     assert got.parameters == parameters
     assert got.metrics() == ("time",)
     said = "which holds dates; --parameters makes them parameters" in "".join(got.notes)
@@ -105,7 +107,7 @@ def test_two_units_of_one_time_need_two_names() -> None:
     text = "p,time [ms],time [s]\n1,2,3\n"
     with pytest.raises(ReadError, match=r"a name of its own, not time, time: .*--response COLUMN=NAME"):
         read(text, ["p"])
-    got = read_csv(text, "in.csv", ["p"], ["time [ms]=a", "time [s]"])
+    got = read(text, ["p"], ["time [ms]=a", "time [s]"])
     assert [(item.metric, *item.values.values()) for item in got.items] == [("a", (0.002,)), ("time", (3.0,))]
 
 
