@@ -18,7 +18,7 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
 from orchestrator.readers.cali import Contents, Record, read_cali
 from orchestrator.readers.entries import SECONDS
-from orchestrator.readers.profile_files import only_one, over_ranks
+from orchestrator.readers.profile_files import only_one, over_ranks, without_called
 from orchestrator.readers.stdout import text_of
 from orchestrator.types import Application, Sample
 
@@ -198,7 +198,7 @@ def _convert(table: Table, by_rank: bool) -> None:
     """Add exclusive times where there are only inclusive ones, and the other way round."""
     own, whole = Quantity(TIME, inclusive=False), Quantity(TIME, inclusive=True)
     if whole in table and own not in table:
-        table[own] = _without_called(_convertible(table[whole], by_rank))
+        table[own] = without_called(_convertible(table[whole], by_rank), _ROUNDING)
     elif own in table and whole not in table:
         table[whole] = _with_called(_convertible(table[own], by_rank))
 
@@ -211,28 +211,14 @@ def _convertible(values: Mapping[Regions, Lanes], by_rank: bool) -> dict[Regions
     }
 
 
-def _without_called(whole: Mapping[Regions, Lanes]) -> dict[Regions, Lanes]:
-    own = {path: dict(lanes) for path, lanes in whole.items()}
-    for path, lanes in whole.items():
-        _add(own.get(path[:-1], {}) if path[:-1] else {}, lanes, -1.0)
-    for path, lanes in own.items():
-        for lane, value in lanes.items():
-            if -_ROUNDING * whole[path][lane] <= value < 0:
-                lanes[lane] = 0.0
-    return own
-
-
 def _with_called(own: Mapping[Regions, Lanes]) -> dict[Regions, Lanes]:
     whole = {path: dict(lanes) for path, lanes in own.items()}
     for path, lanes in own.items():
         for depth in range(1, len(path)):
-            _add(whole.get(path[:depth], {}), lanes, 1.0)
+            caller = whole.get(path[:depth], {})
+            for lane in caller:
+                caller[lane] += lanes.get(lane, 0.0)
     return whole
-
-
-def _add(total: Lanes, lanes: Lanes, sign: float) -> None:
-    for lane in total:
-        total[lane] += sign * lanes.get(lane, 0.0)
 
 
 def _chosen(table: Table, inclusive: bool) -> list[Quantity]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
-from orchestrator.readers.profile_files import below, over_ranks
+from orchestrator.readers.profile_files import below, over_ranks, without_called
 from orchestrator.types import Application, Sample
 
 DEPTH = 2  # folders below the attempt's directory
@@ -139,7 +139,9 @@ def samples(frame: Any, scales: Mapping[str, float], source: str, inclusive: boo
     for column in metrics:
         metric = column.removesuffix(_INCLUSIVE)
         values = _inclusive(rows, column, metric == TIME, scales.get(metric, 1.0))
-        result += _aggregated(values if inclusive else _exclusive(values), metric, ranks, source)
+        result += _aggregated(
+            values if inclusive else without_called(values, _ROUNDING), metric, ranks, source
+        )
     if "Calls" in rows[0]:
         result += _aggregated(_inclusive(rows, "Calls", slowest=False, scale=1.0), VISITS, ranks, source)
     return result
@@ -204,20 +206,6 @@ def _inclusive(rows: Iterable[Mapping[str, Any]], column: str, slowest: bool, sc
     for (path, rank), values in threads.items():
         found[path][rank] = max(values.values()) if slowest else sum(values.values())
     return dict(found)
-
-
-def _exclusive(values: Values) -> Values:
-    found = {path: dict(by_rank) for path, by_rank in values.items()}
-    for path, by_rank in values.items():
-        caller = found.get(path[:-1], {})
-        for rank, value in by_rank.items():
-            if rank in caller:
-                caller[rank] -= value
-    for path, by_rank in found.items():
-        for rank, value in by_rank.items():
-            if -_ROUNDING * values[path][rank] <= value < 0:
-                by_rank[rank] = 0.0
-    return found
 
 
 def _aggregated(values: Values, metric: str, ranks: list[int], source: str) -> list[Sample]:

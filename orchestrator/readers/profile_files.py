@@ -1,11 +1,17 @@
-"""What readers of profiles share: files below an attempt's directory, and aggregates over ranks."""
+"""What readers of profiles share: files below an attempt's directory, values without those of called regions,
+and aggregates over ranks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from orchestrator.errors import ReadError
+
+Lane = TypeVar("Lane", int, str)
+"""One of the values at a call path: that of a rank, or an aggregate over ranks."""
 
 
 def below(directory: Path, pattern: str, depth: int) -> list[Path]:
@@ -33,6 +39,25 @@ def only_one(directory: Path, suffix: str, depth: int, remedy: str) -> Path:
         names = ", ".join(str(path.relative_to(directory)) for path in found)
         raise ReadError(f"{directory}: several {suffix} files where one was expected: {names}")
     return found[0]
+
+
+def without_called(
+    inclusive: Mapping[tuple[str, ...], Mapping[Lane, float]], rounding: float
+) -> dict[tuple[str, ...], dict[Lane, float]]:
+    """Return exclusive values by call path.
+
+    What is called may exceed an inclusive value by this share of it, and is then all of it.
+    """
+    own = {path: dict(lanes) for path, lanes in inclusive.items()}
+    for path, lanes in inclusive.items():
+        caller = own.get(path[:-1], {}) if path[:-1] else {}
+        for lane in caller:
+            caller[lane] -= lanes.get(lane, 0.0)
+    for path, values in own.items():
+        for lane, value in values.items():
+            if -rounding * inclusive[path][lane] <= value < 0:
+                values[lane] = 0.0
+    return own
 
 
 def over_ranks(values: Sequence[float]) -> dict[str, float]:
