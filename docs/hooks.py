@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import orchestrator
-from orchestrator.campaign import loader
+from orchestrator.campaign.schema import json_schema
 
 ROOT = Path(__file__).parents[1]
 TOP = {
@@ -38,7 +38,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not below ``docs/``."""
     for source, target in TOP.items():
         files.append(File.generated(config, target, content=(ROOT / source).read_text()))
-    files.append(File.generated(config, "reference/keys.md", content=keys_page(loader.json_schema())))
+    files.append(File.generated(config, "reference/keys.md", content=keys_page(json_schema())))
     files.append(File.generated(config, "reference/api.md", content=api_page()))
     return files
 

@@ -378,8 +378,3 @@ def _as_parsed(data: Any) -> Any:
 def dump(campaign: Campaign) -> str:
     """Return the campaign as YAML with every default written out; loads as an equal campaign."""
     return dump_yaml(campaign.raw)
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of campaign files."""
-    return schema.json_schema()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from orchestrator.campaign.loader import json_schema
+from orchestrator.campaign.schema import json_schema
 from orchestrator.cli.common import print_json
 
 

@@ -20,7 +20,7 @@ from orchestrator.policy.placement import nodelist
 from orchestrator.readers.base import Reader
 from orchestrator.readers.inverse import with_inverses
 from orchestrator.readers.select import select
-from orchestrator.types import Attempt, AttemptRequest, Observation, Point, Resources, RunKind, Sample
+from orchestrator.types import Attempt, AttemptRequest, Point, Resources, RunKind, Sample
 
 RUNS = "runs"
 """The folder of all attempts in a campaign directory."""
@@ -73,11 +73,6 @@ def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind
         preload=preloading.libraries(profiler, executable),
         template=campaign.launch,
     )
-
-
-def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) -> Samples:
-    """Read what a finished attempt measured; raise ``ReadError``."""
-    return measured(assembly, item.directory, item.attempt.run.kind, observation.samples)
 
 
 def measured(

@@ -135,7 +135,8 @@ class Runtime:
 
     def collect(self, request: AttemptRequest, observation: Observation) -> Samples:
         """Read what a finished attempt measured; raise ``ReadError``."""
-        return attempts.collect(self.assembly, request, observation)
+        kind, samples = request.attempt.run.kind, observation.samples
+        return attempts.measured(self.assembly, request.directory, kind, samples)
 
     def measurements(self, state: State) -> Measurements:
         """Return what was measured so far; states must be later ones of the same campaign."""

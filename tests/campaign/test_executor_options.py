@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.schema import EXECUTORS, LocalOptions, SimulatedOptions, SlurmOptions
+from orchestrator.campaign.schema import EXECUTORS, LocalOptions, SimulatedOptions, SlurmOptions, json_schema
 from orchestrator.errors import CampaignError
 
 CAMPAIGN = """\
@@ -71,11 +71,11 @@ def refusal(section: str, *overrides: str) -> str:
 def test_a_key_of_another_executor_is_refused_with_the_remedy(section: str, message: str) -> None:
     assert refusal(section) == message
     whole = yaml.safe_load(CAMPAIGN + section)
-    assert not jsonschema.Draft202012Validator(loader.json_schema()).is_valid(whole)
+    assert not jsonschema.Draft202012Validator(json_schema()).is_valid(whole)
 
 
 def test_every_own_key_is_accepted_by_the_schema() -> None:
-    validator = jsonschema.Draft202012Validator(loader.json_schema())
+    validator = jsonschema.Draft202012Validator(json_schema())
     whole = yaml.safe_load(ON_SLURM)
     validator.validate(whole)
     for name, options in EXECUTORS.items():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.messages import keys, places, sections_at
-from orchestrator.campaign.schema import Document, SlurmOptions
+from orchestrator.campaign.schema import Document, SlurmOptions, json_schema
 from orchestrator.errors import CampaignError
 
 VALID = """\
@@ -95,7 +95,7 @@ def test_all_mistakes_are_reported_at_once_in_order_of_lines() -> None:
     ]
 
 
-SCHEMA = jsonschema.Draft202012Validator(loader.json_schema())
+SCHEMA = jsonschema.Draft202012Validator(json_schema())
 PLACES = [path for path, _ in places(Document)]
 
 

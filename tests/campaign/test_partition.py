@@ -11,6 +11,7 @@ import yaml
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import json_schema
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm import commands
 
@@ -138,4 +139,4 @@ def test_without_slurm_the_remedy_is_a_number(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_editors_accept_the_words() -> None:
-    jsonschema.Draft202012Validator(loader.json_schema()).validate(yaml.safe_load(TEXT))
+    jsonschema.Draft202012Validator(json_schema()).validate(yaml.safe_load(TEXT))

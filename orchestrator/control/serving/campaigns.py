@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.control.overview import status_in
 from orchestrator.control.serving import files
 from orchestrator.errors import JournalError
 from orchestrator.journal.file import FILE_NAME, holds_campaign, no_campaign
-from orchestrator.journal.measurements import measurements
 from orchestrator.journal.snapshot import Followed
 from orchestrator.journal.state import State
 from orchestrator.report import controller, models_document, status
@@ -19,7 +19,7 @@ from orchestrator.report.controller import JOURNALED
 from orchestrator.report.status_text import standing
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
-from orchestrator.types import Attempt, Parameter
+from orchestrator.types import Attempt
 from orchestrator.units import campaign_budget, campaign_unit, hours_in, uncertainty
 
 Row = Mapping[str, Any]
@@ -56,28 +56,25 @@ class ServedCampaign:
     def look(self) -> bool:
         """Read what the journal has more than before; return whether the row changed."""
         with self._lock:
-            return self._look()
-
-    def _look(self) -> bool:
-        try:
-            advanced = self._journal.refresh()
-            running = self._controller()
-            if not advanced and running == self._running:
-                return False
-            self._running = running
-            new = self._described()
-        except JournalError as error:
-            new = {"state": "unreadable", "error": str(error), "version": -1}
-        new = {
-            "key": self.key,
-            "campaign": self.directory.name,
-            "directory": printable(str(self.directory)),
-            "error": None,
-            **new,
-        }
-        changed = new != self.row
-        self.row, self.milestone = new, self._journal.value.controllers.refitted
-        return changed
+            try:
+                advanced = self._journal.refresh()
+                running = self._controller()
+                if not advanced and running == self._running:
+                    return False
+                self._running = running
+                new = self._described()
+            except JournalError as error:
+                new = {"state": "unreadable", "error": str(error), "version": -1}
+            new = {
+                "key": self.key,
+                "campaign": self.directory.name,
+                "directory": printable(str(self.directory)),
+                "error": None,
+                **new,
+            }
+            changed = new != self.row
+            self.row, self.milestone = new, self._journal.value.controllers.refitted
+            return changed
 
     def _controller(self) -> dict[str, Any]:
         now = self._journal.value.state
@@ -116,27 +113,16 @@ class ServedCampaign:
         ``models_note`` says so. ``in_flight`` has the attempts that were begun and are not settled.
         """
         with self._lock:
-            return self._made()
-
-    def _made(self) -> dict[str, Any]:
-        now = self._journal.value.state
-        basis = (self._journal.position.offset, self._running, _modified(self.directory))
-        if self._document is None or self._document[0] != basis:
-            if not now.id:
-                raise no_campaign(self.directory)
-            names = [Parameter(name, ()) for name in now.campaign["parameters"]]
-            models, note = _models(self.directory, now)
-            found = status.combined(now, measurements(now, names), models, self._running)
-            self._document = basis, {**found, "models_note": note, "in_flight": _in_flight(now)}
-        return self._document[1]
-
-
-def _models(directory: Path, now: State) -> tuple[Mapping[str, Any], str | None]:
-    """Return the models that were published last, and what to know of them."""
-    found = models_document.published(directory, now)
-    if found["outdated"] is None:
-        return found, None
-    return found, f"{'The models' if found['models'] else 'No models'}: {found['outdated']}."
+            now = self._journal.value.state
+            basis = (self._journal.position.offset, self._running, _modified(self.directory))
+            if self._document is None or self._document[0] != basis:
+                if not now.id:
+                    raise no_campaign(self.directory)
+                status = status_in(self.directory, (now, self._running))
+                outdated, what = status["models_outdated"], "The models" if status["models"] else "No models"
+                note = None if outdated is None else f"{what}: {outdated}."
+                self._document = basis, {**status, "models_note": note, "in_flight": _in_flight(now)}
+            return self._document[1]
 
 
 def _in_flight(now: State) -> list[dict[str, Any]]:
