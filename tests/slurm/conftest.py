@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.executors.under_test import ExecutorUnderTest, assert_nothing_lives
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.fake_slurm import FakeSlurm, install
+from tests.slurm.fixtures import executor
 
 
 @pytest.hookimpl(wrapper=True)
@@ -29,6 +31,13 @@ def cluster(slurm_cluster: SlurmCluster) -> Iterator[SlurmCluster]:
         patch.setenv("SLURM_CONF", str(slurm_cluster.conf))
         slurm_cluster.repair()  # a failure of the tests before must not become one of these
         yield slurm_cluster
+
+
+@pytest.fixture
+def tested(cluster: SlurmCluster, tmp_path: Path) -> Iterator[ExecutorUnderTest]:
+    directory = tmp_path / "campaign"
+    yield ExecutorUnderTest(lambda: executor(directory), directory)
+    assert_nothing_lives(directory)
 
 
 @pytest.fixture

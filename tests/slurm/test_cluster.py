@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
@@ -59,14 +58,6 @@ def overdue(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> 
     yield Overdue(ours, request, observation.handle)
     ours.cancel([request])  # for when its own test was not selected
     assert_nothing_lives(tested.directory)
-
-
-@pytest.fixture
-def tested(cluster: SlurmCluster, tmp_path: Path) -> Iterator[ExecutorUnderTest]:
-    directory = tmp_path / "campaign"
-    under_test = ExecutorUnderTest(lambda: executor(directory), directory)
-    yield under_test
-    assert_nothing_lives(directory)
 
 
 def last(ours: Executor, request: AttemptRequest) -> Observation:

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.journal.events import AttemptFinished, AttemptIntended
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.resources import Asked, Machine
-from tests.executors.under_test import ExecutorUnderTest, assert_nothing_lives, run
+from tests.executors.under_test import ExecutorUnderTest, run
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.daemons import wait_for
 from tests.slurm.fixtures import executor
@@ -126,13 +125,6 @@ def test_it_costs_what_slurm_charged_and_never_more_than_was_reserved(
     # The queue shows the end of a job before accounting has it, and the campaign ends on that.
     wait_for(lambda: charged() >= spent, "accounting")
     assert spent == charged()
-
-
-@pytest.fixture
-def tested(cluster: SlurmCluster, tmp_path: Path) -> Iterator[ExecutorUnderTest]:
-    directory = tmp_path / "campaign"
-    yield ExecutorUnderTest(lambda: executor(directory), directory)
-    assert_nothing_lives(directory)
 
 
 WHOLE = Machine(cores_per_node=4, whole_nodes=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,13 +26,6 @@ from tests.slurm.fixtures import executor
 from tests.slurm.test_cluster import accounted
 
 pytestmark = pytest.mark.slurm
-
-
-@pytest.fixture
-def tested(cluster: SlurmCluster, tmp_path: Path) -> Iterator[ExecutorUnderTest]:
-    directory = tmp_path / "campaign"
-    yield ExecutorUnderTest(lambda: executor(directory), directory)
-    assert_nothing_lives(directory)
 
 
 def pack(tested: ExecutorUnderTest, *scripts: str, limit: float = 60.0) -> list[AttemptRequest]:

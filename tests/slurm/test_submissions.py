@@ -168,21 +168,18 @@ def test_a_job_that_starts_late_and_its_resubmission_execute_once(fake: FakeSlur
     assert (request.directory / "times").read_text() == "once\n"
 
 
-def test_no_answer_of_squeue_means_not_absent(fake: FakeSlurm) -> None:
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("squeue", "slurm_load_jobs error: Unable to contact slurm controller"),
+        ("sacct", "Problem talking to the database"),
+    ],
+)
+def test_no_answer_means_not_absent(fake: FakeSlurm, command: str, error: str) -> None:
     request = fake.request()
     executor = fake.executor()
     fake.answer("sbatch", err="Connection refused", code=1)
-    fake.answer("squeue", err="slurm_load_jobs error: Unable to contact slurm controller", code=1)
-    executor.submit([request])
-    fake.turn(3600)
-    assert state_of(executor.find([request])) == "unknown"
-
-
-def test_no_answer_of_sacct_means_not_absent(fake: FakeSlurm) -> None:
-    request = fake.request()
-    executor = fake.executor()
-    fake.answer("sbatch", err="Connection refused", code=1)
-    fake.answer("sacct", err="Problem talking to the database", code=1)
+    fake.answer(command, err=error, code=1)
     executor.submit([request])
     fake.turn(3600)
     assert state_of(executor.find([request])) == "unknown"

@@ -15,16 +15,12 @@ from orchestrator.strategies import surrogate as surrogates
 from orchestrator.strategies.base import Strategy, View
 from orchestrator.strategies.surrogate import encode, fit
 from orchestrator.types import Measurement, Measurements, Parameter, Point
-from tests.strategies.views import Box, TrueModel, after, cost, make_view
+from tests.strategies.views import Box, TrueModel, after, cost, make_view, rng
 
 P = Parameter("p", (4, 8, 16, 32, 64))
 S = Parameter("s", (10, 20, 30, 40, 50))
 SPACE = Box((P, S))
 PLUS = Point.of(p=128, s=60)
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def second_round(**options: bool) -> View:

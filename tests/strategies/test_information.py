@@ -18,16 +18,12 @@ from orchestrator.strategies.information.gain import Known, gain, known, learn, 
 from orchestrator.strategies.information.stakes import Weighted
 from orchestrator.strategies.information.unseen_terms import UnseenTerms
 from orchestrator.types import Measurement, Measurements, Parameter, Point
-from tests.strategies.views import Box, after, make_view
+from tests.strategies.views import Box, after, make_view, rng
 
 P = Parameter("p", (4, 8, 16, 32, 64))
 S = Parameter("s", (10, 20, 30, 40, 50))
 SPACE = Box((P, S))
 PLUS = Point.of(p=128, s=60)
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def fitted(view: View) -> View:

@@ -18,8 +18,8 @@ from orchestrator.strategies.information import price, strategy
 from orchestrator.strategies.information.price import Price, needless
 from orchestrator.strategies.information.stakes import Stakes, Weighted
 from orchestrator.types import Parameter, Point
-from tests.strategies.test_information import PLUS, SPACE, lines_done, rng, second_round, two_hypotheses
-from tests.strategies.views import Box, cost, make_view
+from tests.strategies.test_information import PLUS, SPACE, lines_done, second_round, two_hypotheses
+from tests.strategies.views import Box, cost, make_view, rng
 
 LINE = Box((Parameter("p", (4, 8, 16, 32, 64)), Parameter("s", (10,))))
 

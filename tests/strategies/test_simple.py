@@ -6,13 +6,9 @@ import numpy as np
 
 from orchestrator.strategies import cpf, full, grid, random
 from orchestrator.types import Parameter, Point
-from tests.strategies.views import Box, after, cost, make_view
+from tests.strategies.views import Box, after, cost, make_view, rng
 
 SPACE = Box((Parameter("p", tuple(range(1, 8))), Parameter("s", tuple(range(1, 8)))))
-
-
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def test_cpf_goes_on_with_the_cheapest_points_and_says_what_they_cost() -> None:

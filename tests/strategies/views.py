@@ -16,6 +16,10 @@ from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Measurement, Measurements, Parameter, Point, Value
 
 
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
 def everything(point: Point) -> bool:
     return True
 
