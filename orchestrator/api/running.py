@@ -145,7 +145,7 @@ def simulate(
 def _run(rules: Rules, directory: Path, progress: bool, kept: Temporary | None = None) -> Campaign:
     from orchestrator.api.campaign import Campaign
 
-    state = drive(rules, directory, progress=progress)
+    state = drive(rules, directory, session.Hooks(), progress=progress)
     if state.paused is not None:
         raise CampaignPaused(f"paused: {state.paused.detail}. {to_continue(state, directory)}")
     if state.stopped is None:
@@ -153,48 +153,20 @@ def _run(rules: Rules, directory: Path, progress: bool, kept: Temporary | None =
     return Campaign(directory, kept)
 
 
-def drive(
-    rules: Rules,
-    directory: Path,
-    *,
-    progress: bool,
-    cancel: bool = False,
-    again: bool = False,
-    begin: bool = True,
-    cluster: str = "",
-) -> State:
+def drive(rules: Rules, directory: Path, hooks: session.Hooks, *, progress: bool) -> State:
     """Run or continue a campaign until it stops, pauses or is interrupted; return its state.
 
-    Parameters
-    ----------
-    rules, directory
-        The campaign and its directory.
-    progress
-        Whether to show what happens on standard error.
-    cancel
-        Whether an interrupt ends the runs in flight (which are charged) instead of leaving them running.
-    again
-        Whether a campaign continues that has stopped because of failures.
-    begin
-        Whether anything may be begun; if not, this is like an interrupt at the start.
-    cluster
-        The name of this cluster, where the campaign may continue on another one than before.
+    Ctrl-C is what interrupts, and a full disk is waited for, whatever the hooks say; with ``progress`` what
+    happens is shown on standard error.
     """
     with interruptible() as interrupted:
-        hooks = session.Hooks(
-            interrupted=interrupted,
-            cancel_on_interrupt=cancel,
-            again=again,
-            patient=True,
-            begin=begin,
-            cluster=cluster,
-        )
+        hooks = replace(hooks, interrupted=interrupted, patient=True)
         if not progress:
             return session.run(rules, directory, hooks)
         from orchestrator.api.progress import Display
 
         with Display(rules) as display:
-            for line in left_out(rules) if begin else ():
+            for line in left_out(rules) if hooks.begin else ():
                 display.note(line)
             shown = replace(
                 hooks,

@@ -33,7 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     directory = arguments.directory
     chosen = session.load(directory)
     before = session.replayed(directory)
-    after = running.drive(chosen, directory, progress=True, cancel=True, begin=False)
+    hooks = session.Hooks(cancel_on_interrupt=True, begin=False)
+    after = running.drive(chosen, directory, hooks, progress=True)
     charged = charges(read(directory / FILE_NAME), before.in_flight)
     budget, unit = chosen.stop.budget, chosen.stop.unit
     if after.in_flight:

@@ -31,11 +31,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 3 if the campaign was interrupted or paused again, 1 if it has measured nothing."""
     chosen = session.load(arguments.directory, arguments.overrides, starts=True)
-    return drive(
-        chosen,
-        arguments.directory,
-        arguments.json,
-        arguments.cancel,
-        again=True,
-        cluster=arguments.cluster,
-    )
+    hooks = session.Hooks(cancel_on_interrupt=arguments.cancel, again=True, cluster=arguments.cluster)
+    return drive(chosen, arguments.directory, hooks, arguments.json)

@@ -10,6 +10,7 @@ from orchestrator.api import running
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
 from orchestrator.control import compiling, overview
+from orchestrator.control.session import Hooks
 from orchestrator.journal.state import FAILURE_RULES
 from orchestrator.report import advice, status_text
 from orchestrator.units import count
@@ -44,23 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; 3 if the campaign was interrupted or paused, 1 if it measured nothing."""
     extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
     chosen = common.read_campaign(arguments, extra)
-    return drive(chosen, arguments.directory or Path(chosen.name), arguments.json, arguments.cancel)
+    hooks = Hooks(cancel_on_interrupt=arguments.cancel)
+    return drive(chosen, arguments.directory or Path(chosen.name), hooks, arguments.json)
 
 
-def drive(
-    chosen: Campaign,
-    directory: Path,
-    as_json: bool,
-    cancel: bool,
-    again: bool = False,
-    cluster: str = "",
-) -> int:
-    """Run or continue a campaign with a progress display; print its status and how to continue at the end.
-
-    ``again``: continue a campaign that had stopped because of failures. ``cluster``: where it may continue.
-    """
+def drive(chosen: Campaign, directory: Path, hooks: Hooks, as_json: bool) -> int:
+    """Run or continue a campaign with a progress display; print its status and how to continue at the end."""
     compiling.begin(chosen)
-    state = running.drive(chosen, directory, progress=True, cancel=cancel, again=again, cluster=cluster)
+    state = running.drive(chosen, directory, hooks, progress=True)
     document = overview.status_of(chosen, state)
     if as_json:
         common.print_json(document)

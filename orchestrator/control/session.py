@@ -66,6 +66,7 @@ class Hooks:
     ``boundary`` (see `Journal`) is for tests of crashes. ``again``: continue a campaign that has stopped
     because of failures, or without the points that fail, also with the same rules. ``patient``: wait on a
     full disk instead of stopping. ``begin``: without it, nothing may be begun, as after an interrupt.
+    ``cancel_on_interrupt``: an interrupt ends the runs in flight, which are charged.
     ``cluster``: the name of this one, of which the user says that its runs take the same times as those on
     the one before.
     """
