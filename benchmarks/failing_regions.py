@@ -61,7 +61,7 @@ def finished(condition: str, strategy: str, seed: int, learns: bool) -> State:
     chosen = loader.loads(CAMPAIGN, "failing.yaml", Path.cwd(), settings)
     blind = nullcontext() if learns else mock.patch.object(failing, "regions", lambda state: ())
     with tempfile.TemporaryDirectory() as folder, blind:
-        return session.run(chosen, Path(folder) / "campaign", session.Hooks())
+        return session.run(chosen, Path(folder) / "campaign")
 
 
 def row(conditions: list[str], strategy: str, learns: bool) -> list[str]:

@@ -57,7 +57,7 @@ def simulated(runs: int, directory: Path) -> None:
     """A campaign of ``runs`` runs on the virtual clock, then the replay of its journal."""
     chosen = loader.loads(SIMULATED.format(n=max(1, runs // 2000)), "benchmark", Path.cwd())
     begin = time.perf_counter()
-    state = session.run(chosen, directory, session.Hooks())
+    state = session.run(chosen, directory)
     seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     size = (directory / FILE_NAME).stat().st_size / 1e6
@@ -99,7 +99,7 @@ def local(runs: int, directory: Path) -> None:
     """Controller time per local run against starting the same process directly."""
     chosen = loader.loads(LOCAL.format(n=runs), "benchmark", Path.cwd())
     begin = time.perf_counter()
-    state = session.run(chosen, directory, session.Hooks())
+    state = session.run(chosen, directory)
     ours = (time.perf_counter() - begin) / len(state.runs)
     direct = []
     for number in range(runs):

@@ -145,7 +145,7 @@ def simulate(
 def _run(rules: Rules, directory: Path, progress: bool, kept: Temporary | None = None) -> Campaign:
     from orchestrator.api.campaign import Campaign
 
-    state = drive(rules, directory, session.Hooks(), progress=progress)
+    state = drive(rules, directory, progress=progress)
     if state.paused is not None:
         raise CampaignPaused(f"paused: {state.paused.detail}. {to_continue(state, directory)}")
     if state.stopped is None:
@@ -153,7 +153,9 @@ def _run(rules: Rules, directory: Path, progress: bool, kept: Temporary | None =
     return Campaign(directory, kept)
 
 
-def drive(rules: Rules, directory: Path, hooks: session.Hooks, *, progress: bool) -> State:
+def drive(
+    rules: Rules, directory: Path, hooks: session.Hooks = session.UNWATCHED, *, progress: bool
+) -> State:
     """Run or continue a campaign until it stops, pauses or is interrupted; return its state.
 
     Ctrl-C is what interrupts, and a full disk is waited for, whatever the hooks say; with ``progress`` what

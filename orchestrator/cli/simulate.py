@@ -19,7 +19,6 @@ from orchestrator.cli import common
 from orchestrator.cli.run import add_directory
 from orchestrator.control import overview
 from orchestrator.control.rehearsal import Options, Rehearsal, outcome, prepare
-from orchestrator.control.session import Hooks
 from orchestrator.errors import CampaignError
 from orchestrator.report import advice, rehearsal_text, status_text
 
@@ -88,7 +87,7 @@ def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool, *, kept: bool) 
     """
     for line in (f"truth: {chosen.truth}", *chosen.notes):
         print(line, file=sys.stderr)
-    state = running.drive(chosen.campaign, directory, Hooks(), progress=True)
+    state = running.drive(chosen.campaign, directory, progress=True)
     document = overview.status_of(chosen.campaign, state)
     document["rehearsal"] = outcome(chosen, state, document["models"])
     if as_json:

@@ -83,7 +83,11 @@ class Hooks:
     cluster: str = ""
 
 
-def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
+UNWATCHED = Hooks()
+"""Nobody listens, nothing interrupts."""
+
+
+def run(chosen: Campaign, directory: Path, hooks: Hooks = UNWATCHED) -> State:
     """Start a campaign in ``directory``, or continue the one that is there; return its final state.
 
     Raises

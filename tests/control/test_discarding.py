@@ -66,7 +66,7 @@ def load(*overrides: str) -> Campaign:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("finished") / "made"
-    state = session.run(load(), directory, session.Hooks())
+    state = session.run(load(), directory)
     assert state.stopped is not None and state.validation == Run(TARGET)
     return directory
 
@@ -126,7 +126,7 @@ def test_models_do_not_see_it_and_the_loop_measures_the_point_again(made: Path) 
     assert new == {Run(run.point, "time", 1 + max_repetition(before, run.point)) for run in found.runs}
     assert check(made) == after
     # It stays stopped now.
-    assert session.run(load(), made, session.Hooks()) == after
+    assert session.run(load(), made) == after
 
 
 CONVERGING = (
@@ -143,7 +143,7 @@ CONVERGING = (
 @pytest.fixture(scope="module")
 def converged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("converged") / "made"
-    state = session.run(load(*CONVERGING), directory, session.Hooks())
+    state = session.run(load(*CONVERGING), directory)
     assert state.stopped is not None and state.stopped.rule == "converged"
     return directory
 
@@ -158,7 +158,7 @@ def test_where_models_of_what_is_left_are_as_sure_nothing_is_measured_again(
     now = discard(made, [FIRST.id], "hot, too").after
     assert (now.smape, now.uncertainty, now.narrow_rounds) == (None, None, 0)
     restore(made, [again.id])
-    after = session.run(load(*CONVERGING), made, session.Hooks())
+    after = session.run(load(*CONVERGING), made)
     assert after.stopped is not None and after.stopped.rule == "converged"
     assert {*after.runs} == {*before.runs} and after.spent == before.spent
     assert after.smape is not None and after.uncertainty is not None
@@ -172,7 +172,7 @@ def test_where_they_are_not_it_is_measured_again(converged: Path, tmp_path: Path
     before = session.replayed(made)
     gone = sorted(run.id for run in before.runs if run.point.number("p") > 1 or run.point.number("n") > 20)
     discard(made, gone, "wrong input")
-    after = session.run(load(*CONVERGING), made, session.Hooks())
+    after = session.run(load(*CONVERGING), made)
     entries = [entry.event for entry in read(made / FILE_NAME)]
     [assessed] = [event for event in entries if isinstance(event, events.ModelsAssessed)]
     assert not assessed.narrow
@@ -181,10 +181,10 @@ def test_where_they_are_not_it_is_measured_again(converged: Path, tmp_path: Path
 
 def test_a_width_that_is_wanted_is_compared_with_that_of_what_is_left(tmp_path: Path) -> None:
     rules, made = load(*CONVERGING, "stop.width=0.2"), tmp_path / "made"
-    before = session.run(rules, made, session.Hooks())
+    before = session.run(rules, made)
     assert before.stopped is not None and before.stopped.rule == "precision"
     discard(made, [FIRST.id], "hot")
-    after = session.run(rules, made, session.Hooks())
+    after = session.run(rules, made)
     assert after.stopped is not None and after.stopped.rule == "precision"
     assert {*after.runs} == {*before.runs}
 
@@ -230,7 +230,7 @@ def test_a_wrong_name_is_refused_before_anything_is_written(
 
 
 def test_a_run_that_failed_has_nothing_to_discard(tmp_path: Path) -> None:
-    session.run(load("executor.truth={solve: '900*n*p'}", "stop.failures=2"), tmp_path, session.Hooks())
+    session.run(load("executor.truth={solve: '900*n*p'}", "stop.failures=2"), tmp_path)
     before = lines(tmp_path)
     with pytest.raises(CampaignError, match=r"time-1: it is given up \(.*\), so models see nothing of it"):
         discard(tmp_path, [FIRST.id], "hot")
@@ -243,7 +243,7 @@ def test_a_run_that_failed_has_nothing_to_discard(tmp_path: Path) -> None:
 
 def test_validations_that_take_the_place_of_each_other_are_not_both_restored(made: Path) -> None:
     discard(made, [Run(TARGET).id], "hot")
-    session.run(load(), made, session.Hooks())
+    session.run(load(), made)
     with pytest.raises(CampaignError, match=r"must be discarded first: p=8,n=30/time-2"):
         restore(made, [Run(TARGET).id])
     discard(made, ["p=8,n=30/time-2"], "hot")
@@ -298,7 +298,7 @@ def test_an_interrupted_campaign_goes_on_without_it(tmp_path: Path) -> None:
     run = min((run for run, item in before.runs.items() if item.status is RunStatus.MEASURED), key=str)
     after = discard(tmp_path, [run.id], "hot").after
     assert after.in_flight == before.in_flight and after.reserved == before.reserved
-    end = session.run(chosen, tmp_path, session.Hooks())
+    end = session.run(chosen, tmp_path)
     assert end.stopped is not None and end.runs[run].status is RunStatus.DISCARDED
     assert points(end)[run.point] == 2 and check(tmp_path) == end
 
@@ -310,7 +310,7 @@ def test_a_campaign_that_begins_nothing_does_not_decide_anew(made: Path) -> None
 
 
 def test_all_runs_of_a_node_are_discarded_those_on_several_nodes_too(tmp_path: Path) -> None:
-    session.run(local(), tmp_path, session.Hooks())
+    session.run(local(), tmp_path)
     [node] = {item.node for item in session.replayed(tmp_path).runs.values()}
     entries = list(read(tmp_path / FILE_NAME))
     path = tmp_path / FILE_NAME
@@ -336,7 +336,7 @@ def on_two_nodes(entry: Entry) -> Entry:
 
 
 def test_outputs_that_are_read_again_are_not_mixed_with_earlier_values(tmp_path: Path) -> None:
-    session.run(local(), tmp_path, session.Hooks())
+    session.run(local(), tmp_path)
     discard(tmp_path, ["n=10/time-1"], "hot")
     stdout = tmp_path / "runs" / "n=20" / "time-1" / "attempt-1" / "stdout"
     stdout.write_text("total 77 s\n")
@@ -349,7 +349,7 @@ def test_outputs_that_are_read_again_are_not_mixed_with_earlier_values(tmp_path:
 
 
 def test_what_is_discarded_is_read_again_too_and_can_be_restored(tmp_path: Path) -> None:
-    session.run(local(), tmp_path, session.Hooks())
+    session.run(local(), tmp_path)
     discard(tmp_path, ["n=10/time-1", "n=20/time-1"], "hot")
     stdout = tmp_path / "runs" / "n=10" / "time-1" / "attempt-1" / "stdout"
     kept = stdout.read_text()
@@ -371,7 +371,7 @@ def test_what_is_discarded_is_read_again_too_and_can_be_restored(tmp_path: Path)
 
 def test_what_is_discarded_and_has_the_same_values_can_be_restored(tmp_path: Path) -> None:
     """Of two rules that read the same there is no other value to journal, and yet it was read."""
-    session.run(local(), tmp_path, session.Hooks())
+    session.run(local(), tmp_path)
     discard(tmp_path, ["n=10/time-1"], "hot")
     found = reread(tmp_path, local("program.output=[{callpath: main, pattern: 'total +(\\S+) s'}]"))
     assert (found.read, found.changed) == (3, 0) and len(found.changes) == 1
@@ -426,7 +426,7 @@ def test_effort_is_counted_again_with_a_further_number(made: Path) -> None:
 def test_the_log_says_what_was_discarded_and_that_no_controller_ran(made: Path) -> None:
     discard(made, [f"p=1,n=10/time-{k}" for k in (1, 2)] + ["p=2,n=10/time-1", "p=2,n=10/time-2"], "hot")
     restore(made, ["p=2,n=10/time-1"], "it was another node")
-    session.run(load(), made, session.Hooks())
+    session.run(load(), made)
     found = log.document(read(made / FILE_NAME))
     texts = [item["text"] for item in found["events"]]
     assert (

@@ -128,7 +128,7 @@ def test_counting_that_never_works_is_not_tried_for_ever() -> None:
 
 
 def test_a_campaign_counts_every_point_once_and_is_charged_for_it(chosen: Campaign, tmp_path: Path) -> None:
-    state = session.run(chosen, tmp_path / "c", session.Hooks())
+    state = session.run(chosen, tmp_path / "c")
     kinds = Counter(run.kind for run, item in state.runs.items() if item.status is RunStatus.MEASURED)
     assert kinds["time"] in (9, 18) and kinds["effort"] == 9
     assert state.spent == pytest.approx(sum(item.cost for item in state.runs.values()))
@@ -144,7 +144,7 @@ def test_a_campaign_counts_every_point_once_and_is_charged_for_it(chosen: Campai
 
 
 def test_the_status_says_how_far_the_counting_is(chosen: Campaign, tmp_path: Path) -> None:
-    state = session.run(chosen, tmp_path / "c", session.Hooks())
+    state = session.run(chosen, tmp_path / "c")
     console = status_text.console()
     with console.capture() as captured:
         console.print(status_text.render(overview.status_of(chosen, state)))
@@ -162,7 +162,7 @@ def test_effort_runs_get_more_time_and_are_paid_for(chosen: Campaign, tmp_path: 
     expected = {"time": 3.0, "effort": 15.0}
     total = sum(expected[run.kind] * cores for run, cores in zip(plan.runs, plan.cores, strict=True))
     assert plan.expected == pytest.approx(total)
-    session.run(chosen, tmp_path / "c", session.Hooks())
+    session.run(chosen, tmp_path / "c")
     intents = [entry.event for entry in read(tmp_path / "c" / FILE_NAME)]
     intended = {
         event.attempt.run.kind: (event.limit, event.reserved / event.cores)
@@ -182,7 +182,7 @@ def test_a_limit_from_the_budget_pays_for_the_counting_too(tmp_path: Path, chose
 
 
 def test_interrupted_anywhere_it_goes_on_without_counting_twice(chosen: Campaign, tmp_path: Path) -> None:
-    whole = session.run(chosen, tmp_path / "whole", session.Hooks())
+    whole = session.run(chosen, tmp_path / "whole")
     for stop_after in (5, 17, 29):
         seen: list[object] = []
         hooks = session.Hooks(
@@ -191,7 +191,7 @@ def test_interrupted_anywhere_it_goes_on_without_counting_twice(chosen: Campaign
         )
         directory = tmp_path / str(stop_after)
         assert session.run(chosen, directory, hooks).stopped is None
-        state = session.run(chosen, directory, session.Hooks())
+        state = session.run(chosen, directory)
         assert state.spent == pytest.approx(whole.spent)
         assert {run: item.samples for run, item in state.runs.items()} == {
             run: item.samples for run, item in whole.runs.items()
@@ -199,7 +199,7 @@ def test_interrupted_anywhere_it_goes_on_without_counting_twice(chosen: Campaign
 
 
 def test_effort_cannot_be_switched_on_or_off_on_the_way(chosen: Campaign, tmp_path: Path) -> None:
-    session.run(chosen, tmp_path / "c", session.Hooks())
+    session.run(chosen, tmp_path / "c")
     other = loader.loads(CAMPAIGN, "test.yaml", tmp_path, ["measure.effort=false", "model=swc"])
     with pytest.raises(CampaignError, match="other measure"):
-        session.run(other, tmp_path / "c", session.Hooks())
+        session.run(other, tmp_path / "c")

@@ -50,9 +50,9 @@ def test_wider_ranges_and_a_further_evaluation_point_keep_what_was_measured(tmp_
 
 def test_a_former_evaluation_point_within_the_new_ranges_is_not_measured_again(tmp_path: Path) -> None:
     one = "measure.repetitions={initial: 1, maximum: 1}"
-    first = session.run(load(*FULL, one), tmp_path, session.Hooks())
+    first = session.run(load(*FULL, one), tmp_path)
     wider = ("parameters.p=[1, 2, 4, 8, 16]", "parameters.n=[10, 20, 30, 40, 50]", WIDER[-1])
-    second = session.run(load(*FULL, one, *wider), tmp_path, session.Hooks())
+    second = session.run(load(*FULL, one, *wider), tmp_path)
     assert first.validation is not None and second.runs[Run(FORMER)] == first.runs[first.validation]
     assert {run.point for run in measured(second)} == {*load(*FULL, *wider).space, Point.of(p=64, n=90)}
 
@@ -66,7 +66,7 @@ def test_what_waits_outside_of_the_new_space_is_skipped(tmp_path: Path) -> None:
     )
     assert any(run.point["n"] == 40 for run in first.waiting)
     small = load(*FULL, "constraints=['n < 40']")
-    second = session.run(small, tmp_path, session.Hooks())
+    second = session.run(small, tmp_path)
     skipped = [run for run in first.waiting if second.runs[run].status is RunStatus.SKIPPED]
     assert skipped and {run.point["n"] for run in skipped} == {40}
     assert {run.point for run in measured(second)} - set(small.space) <= {
@@ -77,9 +77,9 @@ def test_what_waits_outside_of_the_new_space_is_skipped(tmp_path: Path) -> None:
 
 def test_a_campaign_without_gain_begins_to_count_anew(tmp_path: Path) -> None:
     rules = ("strategy=cpf", "stop.without_gain=0", "stop.patience=1", "stop.budget=9")
-    first = session.run(load(*rules), tmp_path, session.Hooks())
+    first = session.run(load(*rules), tmp_path)
     assert first.stopped is not None and first.width is not None
-    session.run(load(*rules, "evaluation_point.p=64"), tmp_path, session.Hooks())
+    session.run(load(*rules, "evaluation_point.p=64"), tmp_path)
     entries = list(read(tmp_path / FILE_NAME))
     [number] = [k for k, entry in enumerate(entries) if isinstance(entry.event, events.CampaignChanged)]
     after = replay(entries[: number + 1])
@@ -112,16 +112,16 @@ def test_a_campaign_without_gain_begins_to_count_anew(tmp_path: Path) -> None:
 def test_what_cannot_be_mixed_is_refused_and_nothing_changes(
     override: str, words: str, tmp_path: Path
 ) -> None:
-    session.run(load(*FULL), tmp_path, session.Hooks())
-    session.run(load(*FULL, *WIDER), tmp_path, session.Hooks())
+    session.run(load(*FULL), tmp_path)
+    session.run(load(*FULL, *WIDER), tmp_path)
     before = (tmp_path / FILE_NAME).read_bytes()
     with pytest.raises(CampaignError, match=words):
-        session.run(load(*FULL, *WIDER, override), tmp_path, session.Hooks())
+        session.run(load(*FULL, *WIDER, override), tmp_path)
     assert (tmp_path / FILE_NAME).read_bytes() == before
 
 
 def test_constraints_may_not_give_begun_runs_other_nodes(tmp_path: Path) -> None:
     nodes = ("resources={nodes: nodes}", "executor.cores_per_node=64")
-    session.run(load(*FULL, *nodes, "constraints=['nodes == 1']"), tmp_path, session.Hooks())
+    session.run(load(*FULL, *nodes, "constraints=['nodes == 1']"), tmp_path)
     with pytest.raises(CampaignError, match=r"constraints: P\(.*\) was started by .*nodes 1,.*nodes [248]"):
-        session.run(load(*FULL, *nodes, "constraints=['nodes == p']"), tmp_path, session.Hooks())
+        session.run(load(*FULL, *nodes, "constraints=['nodes == p']"), tmp_path)

@@ -84,7 +84,7 @@ def test_a_user_who_does_not_wait_can_resume(
         with pytest.raises((JournalWriteError, DirectoryUnwritable)) as caught:
             session.run(campaign, Path("c"), hooks)
     assert caught.value.exit_code == 3
-    assert session.run(campaign, Path("c"), session.Hooks()).stopped is not None
+    assert session.run(campaign, Path("c")).stopped is not None
     assert not failures(Path("c"))
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_begun_while_the_disk_is_nearly_full(
         return Outage(now, f"0.2 MB free at {watched.directory}", blocking=True) if len(looks) < 4 else None
 
     monkeypatch.setattr(disk.Disk, "outage", outage)
-    state = session.run(campaign, Path("c"), session.Hooks())
+    state = session.run(campaign, Path("c"))
     assert state.stopped is not None and not state.outages
     lines = [log.describe(entry.event) for entry in read(Path("c") / FILE_NAME)]
     [began] = [n for n, text in enumerate(lines) if "the disk has been full since" in text]

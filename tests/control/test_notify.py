@@ -87,7 +87,7 @@ def finished(failed: bool, cost: float = 1.0) -> events.AttemptFinished:
 
 def test_a_campaign_tells_that_it_stopped(tmp_path: Path) -> None:
     (tmp_path / "campaign").mkdir()
-    state = session.run(load(hook(tmp_path)), tmp_path / "campaign", session.Hooks())
+    state = session.run(load(hook(tmp_path)), tmp_path / "campaign")
     (sent,) = calls(tmp_path)
     assert state.stopped is not None
     assert (sent["event"], sent["cause"]) == ("stop", state.stopped.rule)
@@ -233,7 +233,7 @@ def test_one_that_cannot_be_started_harms_nothing(tmp_path: Path) -> None:
     chosen = load(program)
     program.unlink()
     directory = tmp_path / "campaign"
-    state = session.run(chosen, directory, session.Hooks())
+    state = session.run(chosen, directory)
     assert state.stopped is not None
     assert "cannot be called: FileNotFoundError" in (directory / notify.LOG_NAME).read_text()
 

@@ -23,7 +23,7 @@ REASON = re.compile(r"lowers the uncertainty at P\(p=16, n=50\) from (.+?) to ([
 def test_the_reasons_the_log_the_status_and_the_report_have_the_same_uncertainty(tmp_path: Path) -> None:
     chosen = load("stop.budget=0.3 core-hours", "executor.noise=8", "model=auto")
     directory = tmp_path / "campaign"
-    session.run(chosen, directory, session.Hooks())
+    session.run(chosen, directory)
     entries = list(read(directory / FILE_NAME))
 
     width, compared = None, 0

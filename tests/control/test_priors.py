@@ -11,7 +11,6 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.control import overview, reporting, session
-from orchestrator.control.session import Hooks
 from orchestrator.errors import CampaignError
 from orchestrator.journal.state import State
 
@@ -32,7 +31,7 @@ NEW = OLD.replace("name: old", "name: new").replace("0.001", "0.004") + "priors:
 
 
 def run(text: str, directory: Path) -> State:
-    return session.run(loader.loads(text, "test.yaml", directory.parent), directory, Hooks())
+    return session.run(loader.loads(text, "test.yaml", directory.parent), directory)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def test_a_campaign_goes_on_without_the_one_it_learned_from(folder: Path) -> Non
     assert any(note.startswith("structure as in old") for note in notes(folder / "new"))
     shutil.rmtree(folder / "old")
     again = session.run(
-        session.load(folder / "new", ["stop.budget=2 core-hours"], starts=True), folder / "new", Hooks()
+        session.load(folder / "new", ["stop.budget=2 core-hours"], starts=True), folder / "new"
     )
     assert again.campaign["stop"]["budget"] != first.campaign["stop"]["budget"]
     assert any(note.startswith("structure as in old") for note in notes(folder / "new"))
@@ -94,9 +93,7 @@ def test_another_copy_is_refused(folder: Path, break_copy: Callable[[Path], None
     before = (folder / "new" / "journal.jsonl").read_bytes()
     break_copy(folder / "new")
     with pytest.raises(CampaignError, match="is not what the campaign began with"):
-        session.run(
-            session.load(folder / "new", ["stop.budget=2 core-hours"], starts=True), folder / "new", Hooks()
-        )
+        session.run(session.load(folder / "new", ["stop.budget=2 core-hours"], starts=True), folder / "new")
     assert (folder / "new" / "journal.jsonl").read_bytes() == before
 
 

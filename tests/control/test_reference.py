@@ -40,7 +40,7 @@ def drifting(monkeypatch: pytest.MonkeyPatch, per_hour: float) -> None:
 
 
 def made(directory: Path, *overrides: str) -> State:
-    return session.run(loader.loads(CAMPAIGN, overrides=overrides), directory, session.Hooks())
+    return session.run(loader.loads(CAMPAIGN, overrides=overrides), directory)
 
 
 def test_a_drift_brings_reference_runs_whose_cost_is_shown(

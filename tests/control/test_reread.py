@@ -32,7 +32,7 @@ load = partial(campaigns.load, text=CAMPAIGN)
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
     """A campaign that has measured its three points."""
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     assert values(session.replayed(tmp_path)) == {10: 10.5, 20: 20.5, 30: 30.5}
     return tmp_path
 
@@ -56,7 +56,7 @@ def test_all_values_are_replaced_and_nothing_is_spent(begun: Path) -> None:
 
 
 def test_times_of_whole_runs_may_become_those_that_programs_print(tmp_path: Path) -> None:
-    session.run(load("measure.profiler=time"), tmp_path, session.Hooks())
+    session.run(load("measure.profiler=time"), tmp_path)
     assert max(values(session.replayed(tmp_path)).values()) < 10
     found = reread(tmp_path, load("measure.profiler=stdout"))
     assert (found.read, found.changed) == (3, 3)
@@ -108,7 +108,7 @@ def test_what_was_accepted_and_cannot_be_read_any_more_changes_nothing(begun: Pa
 
 
 def test_what_could_not_be_read_becomes_a_measurement(tmp_path: Path) -> None:
-    first = session.run(load(NOWHERE), tmp_path, session.Hooks())
+    first = session.run(load(NOWHERE), tmp_path)
     assert {item.status for item in first.runs.values()} == {RunStatus.GIVEN_UP}
     assert first.infeasible == {Point.of(n=10), Point.of(n=20), Point.of(n=30)}
     found = reread(tmp_path, load())
@@ -133,7 +133,7 @@ def test_what_was_recovered_is_as_if_it_had_been_read_at_once(tmp_path: Path) ->
     for name, wanted in (("good", ""), ("bad", NOWHERE)):
         folder = tmp_path / name
         folder.mkdir()
-        session.run(load(*rules, *([wanted] if wanted else [])), folder, session.Hooks())
+        session.run(load(*rules, *([wanted] if wanted else [])), folder)
         reread(folder, load(*rules))
         state = session.replayed(folder)
         origins.append({run: item.origin for run, item in state.runs.items()})
@@ -142,7 +142,7 @@ def test_what_was_recovered_is_as_if_it_had_been_read_at_once(tmp_path: Path) ->
 
 
 def test_a_run_that_was_recovered_is_told_as_measured(tmp_path: Path) -> None:
-    session.run(load(NOWHERE), tmp_path, session.Hooks())
+    session.run(load(NOWHERE), tmp_path)
     whole = (tmp_path / FILE_NAME).read_bytes()
     failed = dossier.document_in(tmp_path, "n=10/time-1")
     assert failed["outcome"].startswith("given up: parse")
@@ -174,7 +174,7 @@ def test_beside_a_running_controller_it_is_refused(begun: Path) -> None:
 def test_a_rehearsal_has_no_outputs(tmp_path: Path) -> None:
     rehearsal = ("executor.name=simulated", "executor.truth={main: n}", "executor.slots=null")
     chosen = load(*rehearsal[:2])
-    session.run(chosen, tmp_path, session.Hooks())
+    session.run(chosen, tmp_path)
     with pytest.raises(CampaignError, match="a rehearsal leaves no outputs"):
         reread(tmp_path, chosen)
 

@@ -49,7 +49,7 @@ def test_what_the_user_cancels_is_charged_and_is_no_failure(tmp_path: Path) -> N
     assert [end for end in ends if end.cancelled and end.cost > 0]
     assert state.spent == pytest.approx(sum(end.cost for end in ends))
     assert not any(item.failures for item in state.runs.values())
-    state = session.run(load(*MANY), tmp_path, session.Hooks())
+    state = session.run(load(*MANY), tmp_path)
     assert state.stopped is not None and state.stopped.rule == "exhausted" and not state.infeasible
 
 
@@ -71,7 +71,7 @@ def test_what_had_not_begun_when_the_user_cancelled_is_withdrawn(tmp_path: Path)
 
 def test_what_has_not_begun_when_the_campaign_stops_is_withdrawn_at_no_cost(tmp_path: Path) -> None:
     rules = ("stop.wall_time=1 s", "executor.environment={LONG: '3', MENDED: 'yes'}")
-    state = session.run(load(*rules, text=SHELL), tmp_path, session.Hooks())
+    state = session.run(load(*rules, text=SHELL), tmp_path)
     assert state.stopped is not None and state.stopped.rule == "wall_time"
     happened = [entry.event for entry in entries(tmp_path)]
     (finished,) = (event for event in happened if isinstance(event, events.AttemptFinished))
@@ -81,7 +81,7 @@ def test_what_has_not_begun_when_the_campaign_stops_is_withdrawn_at_no_cost(tmp_
         "withdrawn as the campaign stops (wall_time) before it began"
     }
     assert len(withdrawn) == 3 == [item.status for item in state.runs.values()].count(RunStatus.SKIPPED)
-    state = session.run(load("stop.wall_time=1 h", *rules[1:], text=SHELL), tmp_path, session.Hooks())
+    state = session.run(load("stop.wall_time=1 h", *rules[1:], text=SHELL), tmp_path)
     assert state.stopped is not None and state.stopped.rule != "wall_time"
     measured = [item for item in state.runs.values() if item.status is RunStatus.MEASURED]
     assert len(measured) >= 4  # a busy machine gets a reference run, too
@@ -108,7 +108,7 @@ def test_a_larger_budget_counts_even_if_the_controller_was_killed_as_it_stopped(
         session.run(load("stop.budget=0.25", "stop.patience=99"), tmp_path, session.Hooks(boundary=boundary))
     before = session.replayed(tmp_path)
     assert before.stopping is not None and (before.stopped is None) == killed
-    state = session.run(load("stop.budget=9", "stop.patience=99"), tmp_path, session.Hooks())
+    state = session.run(load("stop.budget=9", "stop.patience=99"), tmp_path)
     assert state.stopped is not None and state.stopped.rule == "exhausted"
     assert state.spent > before.spent
 
@@ -117,10 +117,10 @@ def test_a_larger_budget_counts_even_if_the_controller_was_killed_as_it_stopped(
 def test_after_failures_a_campaign_with_other_rules_tries_again_what_was_given_up(
     mended: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state = session.run(load(text=SHELL), tmp_path, session.Hooks())
+    state = session.run(load(text=SHELL), tmp_path)
     assert state.stopped is not None and state.stopped.rule == "failures" and len(state.infeasible) == 2
     monkeypatch.setenv("MENDED", "1")  # outside of the campaign file
-    state = session.run(load(mended, text=SHELL), tmp_path, session.Hooks())
+    state = session.run(load(mended, text=SHELL), tmp_path)
     assert state.stopped is not None and state.stopped.rule != "failures"
     measured = {run.point for run, item in state.runs.items() if item.status is RunStatus.MEASURED}
     assert len(measured) == 4 and not state.infeasible
@@ -130,14 +130,14 @@ def test_after_failures_a_campaign_with_other_rules_tries_again_what_was_given_u
 def test_points_stay_given_up_where_no_change_of_rules_can_matter(tmp_path: Path) -> None:
     one = SHELL.replace('test -n \\"$MENDED\\" &&', "test {n} = 30 &&")
     rules = ("stop.failures=99", "stop.patience=9")
-    state = session.run(load(*rules, text=one), tmp_path, session.Hooks())
+    state = session.run(load(*rules, text=one), tmp_path)
     assert state.stopped is not None and state.stopped.rule == "exhausted" and len(state.infeasible) == 3
-    more = session.run(load(*rules, "stop.budget=3 core-hours", text=one), tmp_path, session.Hooks())
+    more = session.run(load(*rules, "stop.budget=3 core-hours", text=one), tmp_path)
     assert len(more.infeasible) == 3
 
 
 def test_a_campaign_of_few_points_that_all_fail_stops_by_failures_and_names_the_cause(tmp_path: Path) -> None:
-    state = session.run(load("stop.failures=99", text=SHELL), tmp_path, session.Hooks())
+    state = session.run(load("stop.failures=99", text=SHELL), tmp_path)
     assert state.stopped is not None and state.stopped.rule == "failures"
     assert state.stopped.detail.startswith("every run was given up; most often (4 of 4): ")
 
@@ -152,7 +152,7 @@ def test_another_executor_is_refused_while_only_the_first_can_tell(tmp_path: Pat
     lines = len(entries(tmp_path))
     other = load("executor.environment={LONG: '30'}", "executor.name=slurm", text=SHELL)
     with pytest.raises(CampaignError, match=r"attempts in flight: 4, .* with executor.name=local first"):
-        session.run(other, tmp_path, session.Hooks())
+        session.run(other, tmp_path)
     assert len(entries(tmp_path)) == lines
     session.run(chosen, tmp_path, session.Hooks(interrupted=lambda: True, cancel_on_interrupt=True))
 
@@ -172,6 +172,6 @@ def test_a_machine_that_cannot_hold_an_open_run_is_refused_before_anything_is_jo
     session.run(load(*local), tmp_path, session.Hooks(interrupted=interrupted))
     lines = len(entries(tmp_path))
     with pytest.raises(CampaignError, match=r"p=2.* is not settled.*set executor.slots.*Nothing was changed"):
-        session.run(load(*local, "executor.slots=1"), tmp_path, session.Hooks())
+        session.run(load(*local, "executor.slots=1"), tmp_path)
     assert len(entries(tmp_path)) == lines
-    assert session.run(load(*local), tmp_path, session.Hooks()).stopped is not None
+    assert session.run(load(*local), tmp_path).stopped is not None

@@ -81,7 +81,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 
 def test_a_decision_never_fits_a_model(watch: Watch, tmp_path: Path) -> None:
-    state = session.run(load(*RULES), tmp_path, session.Hooks())
+    state = session.run(load(*RULES), tmp_path)
     assert state.stopped is not None and state.rounds_completed > 1
     assert watch.decisions > watch.fits == state.rounds_completed
     assert watch.fits_before_first_decision == 0
@@ -99,7 +99,7 @@ def test_a_resumed_controller_fits_once_before_it_decides(watch: Watch, tmp_path
     state = session.run(load(*RULES), tmp_path, hooks)
     assert state.stopped is None and state.rounds_completed == 1 and state.in_flight
     watch.fits, watch.fits_before_first_decision = 0, None
-    state = session.run(load(*RULES), tmp_path, session.Hooks())
+    state = session.run(load(*RULES), tmp_path)
     assert watch.fits_before_first_decision == 1
     assert watch.fits == state.rounds_completed  # one at the start, and one for each round from the second on
 
@@ -114,7 +114,7 @@ def test_a_resumed_first_round_has_the_limits_of_an_uninterrupted_one(watch: Wat
     state = session.run(chosen, tmp_path, session.Hooks(interrupted=settled))
     assert state.rounds_completed == 0 and state.waiting
     watch.fits_before_first_decision = None
-    session.run(chosen, tmp_path, session.Hooks())
+    session.run(chosen, tmp_path)
     assert watch.fits_before_first_decision == 0
 
 
@@ -153,7 +153,7 @@ def test_a_time_limit_that_skips_a_whole_round_is_not_called_the_budget(tmp_path
             proposed.append(entry.event.round)
 
     session.run(load(*rules), tmp_path, session.Hooks(listen=listen, interrupted=lambda: 2 in proposed))
-    state = session.run(load(*rules, "measure.time_limit=2 s"), tmp_path, session.Hooks())
+    state = session.run(load(*rules, "measure.time_limit=2 s"), tmp_path)
     assert all(state.runs[run].status is RunStatus.SKIPPED for run in state.queue)
     assert state.stopped is not None and state.stopped.rule == "exhausted"
     assert "measure.time_limit is 2 s" in state.stopped.detail

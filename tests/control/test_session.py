@@ -56,14 +56,14 @@ def ledger(directory: Path) -> list[State]:
 def test_the_same_seed_gives_the_same_campaign_and_another_seed_another(tmp_path: Path) -> None:
     noisy = ("executor.noise=5", "executor.failure_rate=0.1", "executor.queue_delay=60")
     for name in ("a", "b"):
-        session.run(load(*noisy), tmp_path / name, session.Hooks())
-    session.run(load(*noisy, "seed=1"), tmp_path / "c", session.Hooks())
+        session.run(load(*noisy), tmp_path / name)
+    session.run(load(*noisy, "seed=1"), tmp_path / "c")
     assert story(tmp_path / "a") == story(tmp_path / "b") != story(tmp_path / "c")
 
 
 @pytest.mark.parametrize("strategy", ["cpf", "full", "random", "grid"])
 def test_every_strategy_runs_a_campaign_to_a_stop_rule(strategy: str, tmp_path: Path) -> None:
-    state = session.run(load(f"strategy.name={strategy}"), tmp_path / "c", session.Hooks())
+    state = session.run(load(f"strategy.name={strategy}"), tmp_path / "c")
     assert state.stopped is not None and state.stopped.rule in {
         "patience",
         "exhausted",
@@ -95,7 +95,7 @@ def test_spent_and_reserved_never_exceed_the_budget(
     )
     with tempfile.TemporaryDirectory() as directory:
         try:
-            ended = session.run(chosen, Path(directory), session.Hooks())
+            ended = session.run(chosen, Path(directory))
         except CampaignError:
             return  # the first round exceeds the budget, and nothing was spent
         for state in ledger(Path(directory)):
@@ -113,7 +113,7 @@ def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_pat
     assert plan.derived_limit is not None and set(plan.limits) == {plan.derived_limit}
     assert plan.derived_limit * sum(plan.cores) <= chosen.stop.budget * (1 + 1e-12)
     assert plan.worst == pytest.approx(chosen.stop.budget)
-    state = session.run(chosen, tmp_path / "c", session.Hooks())
+    state = session.run(chosen, tmp_path / "c")
     assert state.time_limit == plan.derived_limit
 
 
@@ -150,7 +150,7 @@ def test_a_first_round_that_the_budget_cannot_pay_is_refused_before_anything_is_
     overrides: Sequence[str], words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(CampaignError, match=words):
-        session.run(load("strategy=cpf", *overrides), tmp_path / "c", session.Hooks())
+        session.run(load("strategy=cpf", *overrides), tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
 
@@ -158,35 +158,35 @@ def test_a_first_round_that_the_budget_cannot_pay_is_refused_before_anything_is_
 def test_a_stopped_campaign_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     # A strategy that measures everything: what is worth measuring must not matter.
     small = load("strategy=cpf", "stop.budget=0.25", "stop.patience=99")
-    first = session.run(small, tmp_path, session.Hooks())
+    first = session.run(small, tmp_path)
     assert first.stopped is not None and first.stopped.rule in {"budget", "exhausted"}
-    again = session.run(small, tmp_path, session.Hooks())
+    again = session.run(small, tmp_path)
     assert again.runs == first.runs  # nothing changed, nothing is done
-    second = session.run(load("strategy=cpf", "stop.budget=9", "stop.patience=99"), tmp_path, session.Hooks())
+    second = session.run(load("strategy=cpf", "stop.budget=9", "stop.patience=99"), tmp_path)
     assert second.stopped is not None and second.stopped.rule == "exhausted"
     assert second.spent > first.spent
     assert all(second.runs[run] == item for run, item in first.runs.items() if item.samples)
 
 
 def test_measurements_of_different_campaigns_are_not_mixed(tmp_path: Path) -> None:
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     with pytest.raises(CampaignError, match="other measure, seed"):
-        session.run(load("seed=1", "measure.aggregate=max"), tmp_path, session.Hooks())
+        session.run(load("seed=1", "measure.aggregate=max"), tmp_path)
 
 
 def test_what_differs_is_told_with_both_values_and_what_may_change(tmp_path: Path) -> None:
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     text = r"seed: 0 -> 1\). Only parameters, .*, program.output may change on the way"
     with pytest.raises(CampaignError, match=text):
-        session.run(load("seed=1", "measure.time_limit=30 s"), tmp_path, session.Hooks())
+        session.run(load("seed=1", "measure.time_limit=30 s"), tmp_path)
 
 
 def test_what_only_says_how_runs_are_read_is_changed_by_reading_them_again(tmp_path: Path) -> None:
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     for change in ("measure.aggregate=max", "measure.inclusive=true"):
         text = r"mixed \(measure.*\): read what was kept of all runs again .*: orchestrator reread DIR"
         with pytest.raises(CampaignError, match=text):
-            session.run(load(change, "measure.time_limit=30 s"), tmp_path, session.Hooks())
+            session.run(load(change, "measure.time_limit=30 s"), tmp_path)
 
 
 def test_the_documentation_lists_what_may_change() -> None:
@@ -216,17 +216,17 @@ def test_limits_repetitions_and_patterns_may_change_and_are_journaled(tmp_path: 
 
 
 def test_a_limit_cannot_be_taken_away(tmp_path: Path) -> None:
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     with pytest.raises(CampaignError, match=r"measure.time_limit: 1 min -> none: .*give one"):
-        session.run(load("measure.time_limit=null"), tmp_path, session.Hooks())
+        session.run(load("measure.time_limit=null"), tmp_path)
 
 
 def test_with_a_longer_limit_what_timed_out_is_tried_again(tmp_path: Path) -> None:
     short = load("measure.time_limit=2 s", "measure.expected_time=1 s", "stop.failures=99")
-    state = session.run(short, tmp_path, session.Hooks())
+    state = session.run(short, tmp_path)
     assert state.infeasible
     longer = load("measure.time_limit=60 s", "measure.expected_time=1 s", "stop.failures=99")
-    state = session.run(longer, tmp_path, session.Hooks())
+    state = session.run(longer, tmp_path)
     assert not state.infeasible
 
 
@@ -238,9 +238,9 @@ def test_a_validation_that_does_not_fit_the_budget_is_refused_with_the_figures(t
     )
     few = ("stop.budget=0.4", "measure.expected_time=null")
     with pytest.raises(CampaignError, match=text):
-        session.run(load("validate=true", *few), tmp_path / "c", session.Hooks())
+        session.run(load("validate=true", *few), tmp_path / "c")
     assert not (tmp_path / "c").exists()
-    begun = session.run(load("validate=false", *few), tmp_path / "c", session.Hooks())
+    begun = session.run(load("validate=false", *few), tmp_path / "c")
     assert begun.stopped is not None and begun.validation is None
 
 
@@ -249,7 +249,7 @@ def test_what_was_asked_for_is_validated_however_small_the_budget(budget: float,
     """The budget left at the end is always enough for the run that takes 46 s on 16 cores: 0.2 core-hours."""
     chosen = load("validate=true", f"stop.budget={budget}", "stop.patience=99")
     assert planning.first_round(assembly.assemble(chosen), execution.executor(chosen, tmp_path, 0.0)).kept
-    state = session.run(chosen, tmp_path, session.Hooks())
+    state = session.run(chosen, tmp_path)
     assert state.validation is not None and state.runs[state.validation].samples
     assert state.spent <= 3600 * budget
 
@@ -273,10 +273,10 @@ def test_the_budget_never_becomes_less_than_what_is_spent_and_reserved(tmp_path:
     journaled = (tmp_path / FILE_NAME).read_bytes()
     for budget in (state.spent / 2, state.spent + state.reserved / 2):
         with pytest.raises(CampaignError, match=r"stop.budget: .* are spent and .* are reserved .*more than"):
-            session.run(load(f"stop.budget={budget} core-seconds"), tmp_path, session.Hooks())
+            session.run(load(f"stop.budget={budget} core-seconds"), tmp_path)
     assert (tmp_path / FILE_NAME).read_bytes() == journaled
     enough = f"stop.budget={state.spent + state.reserved} core-seconds"
-    assert session.run(load(enough), tmp_path, session.Hooks()).stopped is not None
+    assert session.run(load(enough), tmp_path).stopped is not None
 
 
 @pytest.mark.parametrize("real", [True, False])
@@ -307,7 +307,7 @@ def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path
         "executable=/bin/true",
     )
     with pytest.raises(CampaignError, match=r"no-such-launcher .*not on PATH.* Nothing was begun"):
-        session.run(load(*local), tmp_path / "c", session.Hooks())
+        session.run(load(*local), tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
 
@@ -344,7 +344,7 @@ def test_what_cannot_be_rendered_is_not_journaled_as_intended(
 
     monkeypatch.setattr(attempts, "request", no_template)
     with pytest.raises(CampaignError, match="it is gone"):
-        session.run(load(), tmp_path, session.Hooks())
+        session.run(load(), tmp_path)
     state = session.replayed(tmp_path)
     assert state.round == 1 and not state.in_flight and state.reserved == 0
 
@@ -352,7 +352,7 @@ def test_what_cannot_be_rendered_is_not_journaled_as_intended(
 def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.run(load(), tmp_path / "reference", session.Hooks())
+    session.run(load(), tmp_path / "reference")
     real, calls = os.write, []
 
     def write(descriptor: int, content: bytes) -> int:
@@ -363,10 +363,10 @@ def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it
 
     monkeypatch.setattr(os, "write", write)
     with pytest.raises(JournalWriteError, match="No space left") as caught:
-        session.run(load(), tmp_path / "full", session.Hooks())
+        session.run(load(), tmp_path / "full")
     monkeypatch.undo()
     assert caught.value.exit_code == 3
-    session.run(load(), tmp_path / "full", session.Hooks())
+    session.run(load(), tmp_path / "full")
     reference, resumed = (session.replayed(tmp_path / name) for name in ("reference", "full"))
     assert resumed.stopped == reference.stopped
     assert {k: v.samples for k, v in resumed.runs.items()} == {
@@ -378,7 +378,7 @@ def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it
 def test_a_full_disk_names_the_file_and_leaves_the_campaign_file_as_it_was(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     before = (tmp_path / loader.CAMPAIGN_FILE).read_bytes()
     real_open = os.open
 
@@ -392,24 +392,24 @@ def test_a_full_disk_names_the_file_and_leaves_the_campaign_file_as_it_was(
 
     monkeypatch.setattr(os, "open", full)
     with pytest.raises(JournalWriteError, match=rf"{file}: No space left on device.*resume"):
-        session.run(load("stop.budget=3", "stop.patience=4"), tmp_path, session.Hooks())
+        session.run(load("stop.budget=3", "stop.patience=4"), tmp_path)
     monkeypatch.undo()
     if file == loader.CAMPAIGN_FILE:
         assert (tmp_path / file).read_bytes() == before and not list(tmp_path.glob(f".{file}*"))
-    assert session.run(load("stop.budget=3"), tmp_path, session.Hooks()).stopped is not None
+    assert session.run(load("stop.budget=3"), tmp_path).stopped is not None
 
 
 def test_a_campaign_file_that_was_deleted_is_written_again(tmp_path: Path) -> None:
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     (tmp_path / loader.CAMPAIGN_FILE).unlink()
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     assert session.load(tmp_path).raw == load().raw
 
 
 def test_a_directory_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     directory = Path(os.fsdecode(os.fsencode(tmp_path) + b"/c\xff"))
     with pytest.raises(CampaignError, match=r"xff' has a name that is not UTF-8"):
-        session.run(load(), directory, session.Hooks())
+        session.run(load(), directory)
     assert not directory.exists()
 
 
@@ -418,7 +418,7 @@ def test_an_interrupt_leaves_a_campaign_that_resumes(tmp_path: Path) -> None:
     state = session.run(load(), tmp_path, session.Hooks(interrupted=lambda: next(polls) >= 5))
     assert state.stopped is None
     assert isinstance(story(tmp_path)[-1], events.ControllerStopped)
-    assert session.run(load(), tmp_path, session.Hooks()).stopped is not None
+    assert session.run(load(), tmp_path).stopped is not None
 
 
 def test_an_interrupt_with_cancel_settles_what_was_in_flight(tmp_path: Path) -> None:
@@ -426,11 +426,11 @@ def test_an_interrupt_with_cancel_settles_what_was_in_flight(tmp_path: Path) -> 
     hooks = session.Hooks(interrupted=lambda: next(polls) >= 5, cancel_on_interrupt=True)
     state = session.run(load("executor.queue_delay=5"), tmp_path, hooks)
     assert state.stopped is None and not state.in_flight
-    assert session.run(load("executor.queue_delay=5"), tmp_path, session.Hooks()).stopped is not None
+    assert session.run(load("executor.queue_delay=5"), tmp_path).stopped is not None
 
 
 def test_validation_measures_the_evaluation_point_once_and_never_fits_it(tmp_path: Path) -> None:
-    state = session.run(load("validate=true", "stop.budget=6"), tmp_path, session.Hooks())
+    state = session.run(load("validate=true", "stop.budget=6"), tmp_path)
     assert state.validation is not None and state.runs[state.validation].samples
     document = (tmp_path / "models.json").read_text()
     assert '"validation"' in document and '"error_percent"' in document
@@ -445,7 +445,7 @@ def test_a_modeler_that_breaks_down_never_ends_a_campaign(
 
     monkeypatch.setattr(assembly, "modeler", lambda chosen: broken)
     with pytest.warns(UserWarning, match=f"no models this time.*{type(error).__name__}"):
-        state = session.run(load(), tmp_path, session.Hooks())
+        state = session.run(load(), tmp_path)
     assert state.stopped is not None and state.stopped.rule == "patience"
     assert sum(item.accepted is not None for item in state.runs.values()) >= 14
 
@@ -467,7 +467,7 @@ def test_a_strategy_that_breaks_down_with_models_chooses_without_them(
 
     monkeypatch.setattr(assembly, "strategy", broken)
     with pytest.warns(UserWarning, match="the strategy failed with IndexError.*without models"):
-        state = session.run(load(), tmp_path, session.Hooks())
+        state = session.run(load(), tmp_path)
     assert state.stopped is not None
     rounds = [event for event in story(tmp_path) if isinstance(event, events.RoundProposed)]
     reasons = [why for event in rounds for why in event.reasons]
@@ -489,7 +489,7 @@ def test_a_campaign_does_not_begin_on_a_slurm_that_does_not_answer(
         "stop.budget=50",
     )
     with pytest.raises(ExecutorError, match=r"Slurm does not answer.*Unable to contact.*Nothing was begun"):
-        session.run(chosen, tmp_path / "c", session.Hooks())
+        session.run(chosen, tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
 
@@ -497,7 +497,7 @@ def test_a_campaign_does_not_begin_on_a_slurm_that_does_not_answer(
 def test_shared_jobs_whose_runs_hang_never_exceed_the_budget(seed: int, tmp_path: Path) -> None:
     """They reserve less than all limits; what the job could not hold is begun in another one."""
     rules = ("executor.pack=4", "executor.failure_rate=0.3", "executor.queue_delay=1 s", f"seed={seed}")
-    state = session.run(load(*rules, "stop.budget=0.6", "stop.failures=99"), tmp_path, session.Hooks())
+    state = session.run(load(*rules, "stop.budget=0.6", "stop.failures=99"), tmp_path)
     assert state.stopped is not None and any(item.packed for item in state.runs.values())
     for now in ledger(tmp_path):
         assert now.spent + now.reserved <= 0.6 * 3600 + 1e-6
@@ -507,7 +507,7 @@ def test_shared_jobs_whose_runs_hang_never_exceed_the_budget(seed: int, tmp_path
 def test_a_budget_that_no_longer_holds_the_validation_is_said_on_resume(tmp_path: Path) -> None:
     heard: list[str] = []
     rules = ("validate=true", "stop.patience=99", "strategy=cpf")
-    first = session.run(load("stop.budget=0.5", "stop.patience=99"), tmp_path, session.Hooks())
+    first = session.run(load("stop.budget=0.5", "stop.patience=99"), tmp_path)
     assert first.stopped is not None
     budget = first.spent / 3600 + 0.02
     hooks = session.Hooks(remark=heard.append)
@@ -516,7 +516,7 @@ def test_a_budget_that_no_longer_holds_the_validation_is_said_on_resume(tmp_path
     assert "needs 0." in text and "it is not made unless stop.budget is at least" in text
     assert state.validation is not None and "may cost" in state.runs[state.validation].reason
     assert state.spent <= 3600 * budget
-    state = session.run(load(*rules, "stop.budget=9"), tmp_path, session.Hooks())
+    state = session.run(load(*rules, "stop.budget=9"), tmp_path)
     assert state.validation is not None and state.runs[state.validation].samples
 
 
@@ -524,7 +524,7 @@ def test_models_of_a_resumed_campaign_are_fitted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = ("validate=true", "stop.patience=99", "strategy=cpf")
-    first = session.run(load("stop.budget=0.15", "validate=false", "strategy=cpf"), tmp_path, session.Hooks())
+    first = session.run(load("stop.budget=0.15", "validate=false", "strategy=cpf"), tmp_path)
     fits: list[int] = []
 
     def counted(chosen: Campaign) -> Modeler:
@@ -547,7 +547,7 @@ def test_models_of_a_resumed_campaign_are_fitted_once(
 def test_runs_without_their_journal_are_not_begun_again(tmp_path: Path) -> None:
     (tmp_path / "d" / "runs" / "p=1" / "time-1" / "attempt-1").mkdir(parents=True)
     with pytest.raises(CampaignError, match=r"journal\.jsonl is missing: restore it"):
-        session.run(load(), tmp_path / "d", session.Hooks())
+        session.run(load(), tmp_path / "d")
 
 
 ON_SLURM = (
@@ -592,7 +592,7 @@ def test_time_limits_that_slurm_never_grants_are_refused_at_the_start_and_on_res
     words = r"may take 1 min, .* 2 min, and partition debug allows 1 min.* measure.time_limit to at most 38 s"
     allow("1:00")
     with pytest.raises(CampaignError, match=words):
-        session.run(chosen, tmp_path / "c", session.Hooks())
+        session.run(chosen, tmp_path / "c")
     assert not (tmp_path / "c").exists()
     allow("2:00")
     answers = iter([False])
@@ -601,7 +601,7 @@ def test_time_limits_that_slurm_never_grants_are_refused_at_the_start_and_on_res
     before = (tmp_path / "c" / FILE_NAME).read_bytes()
     allow("1:00")
     with pytest.raises(CampaignError, match=words):
-        session.run(chosen, tmp_path / "c", session.Hooks())
+        session.run(chosen, tmp_path / "c")
     assert (tmp_path / "c" / FILE_NAME).read_bytes() == before
     (tmp_path / "sinfo.out").write_text("")  # Slurm does not say
     session.run(chosen, tmp_path / "c", session.Hooks(interrupted=lambda: True))

@@ -47,7 +47,7 @@ ONE_FAILED = {**ALL_MEASURED, 30: RunStatus.GIVEN_UP}
 def test_what_a_run_prints_decides_whether_it_failed(
     tmp_path: Path, rule: str, reason: str, profiler: str
 ) -> None:
-    state = session.run(load(rule, f"measure.profiler={profiler}"), tmp_path, session.Hooks())
+    state = session.run(load(rule, f"measure.profiler={profiler}"), tmp_path)
     assert statuses(state) == ONE_FAILED
     (failed,) = (item for item in state.runs.values() if item.status is RunStatus.GIVEN_UP)
     assert failed.failures == (FailureClass.PARSE,), "it would fail again"
@@ -56,11 +56,11 @@ def test_what_a_run_prints_decides_whether_it_failed(
 
 
 def test_without_a_rule_the_exit_code_decides(tmp_path: Path) -> None:
-    assert statuses(session.run(load(), tmp_path, session.Hooks())) == ALL_MEASURED
+    assert statuses(session.run(load(), tmp_path)) == ALL_MEASURED
 
 
 def test_a_wrong_rule_loses_nothing(tmp_path: Path) -> None:
-    begun = session.run(load('measure.success="DONE"'), tmp_path, session.Hooks())
+    begun = session.run(load('measure.success="DONE"'), tmp_path)
     assert set(statuses(begun).values()) == {RunStatus.GIVEN_UP}
     found = reread(tmp_path, load(SUCCESS))
     assert (found.recovered, len(found.unreadable)) == (2, 1)
@@ -68,7 +68,7 @@ def test_a_wrong_rule_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_turns_measurements_into_failures_is_refused_with_their_names(tmp_path: Path) -> None:
-    session.run(load(), tmp_path, session.Hooks())
+    session.run(load(), tmp_path)
     found = reread(tmp_path, load(FAILURE))
     assert found.refused
     assert list(found.unreadable) == ["n=30/time-1/attempt-1"]
@@ -76,8 +76,8 @@ def test_a_rule_that_turns_measurements_into_failures_is_refused_with_their_name
 
 
 def test_another_rule_holds_from_a_resume_on(tmp_path: Path) -> None:
-    session.run(load('measure.success="DONE"'), tmp_path, session.Hooks())
-    assert statuses(session.run(load(SUCCESS), tmp_path, session.Hooks())) == ONE_FAILED
+    session.run(load('measure.success="DONE"'), tmp_path)
+    assert statuses(session.run(load(SUCCESS), tmp_path)) == ONE_FAILED
 
 
 @pytest.mark.parametrize("pattern", ["(", "", "x*", "^"])
@@ -107,11 +107,11 @@ lame = partial(campaigns.load, text=local(f"{CHECKED}exit 3", retries=2))
 
 def test_other_exit_codes_may_be_right(tmp_path: Path) -> None:
     right = lame("measure.exit_codes=[0, 3]")
-    assert statuses(session.run(right, tmp_path, session.Hooks())) == ALL_MEASURED
+    assert statuses(session.run(right, tmp_path)) == ALL_MEASURED
 
 
 def test_runs_that_failed_by_their_exit_code_alone_are_read_again(tmp_path: Path) -> None:
-    begun = session.run(lame(), tmp_path, session.Hooks())
+    begun = session.run(lame(), tmp_path)
     assert statuses(begun) == ONE_FAILED
     wrong = lame("measure.exit_codes=[0, 4]")
     assert reread(tmp_path, wrong).recovered == 0

@@ -26,7 +26,7 @@ executor: {name: simulated, noise: 1, truth: {main: 2 * n}}
 
 
 def finished(folder: Path, *overrides: str) -> State:
-    return session.run(loader.loads(CAMPAIGN, "test.yaml", Path.cwd(), overrides), folder, session.Hooks())
+    return session.run(loader.loads(CAMPAIGN, "test.yaml", Path.cwd(), overrides), folder)
 
 
 def begun(state: State) -> set[float]:

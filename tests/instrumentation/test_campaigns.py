@@ -38,7 +38,7 @@ def folder(cache: Path, tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_counts_become_models_beside_those_of_times(folder: Path) -> None:
     chosen = loader.loads(CAMPAIGN, "square.yaml", folder)
-    state = session.run(chosen, folder / "measured", session.Hooks())
+    state = session.run(chosen, folder / "measured")
     assert {item.status for item in state.runs.values()} == {RunStatus.MEASURED}
     assert len(state.runs) == 10
     models = {(m["callpath"], m["metric"]): m for m in overview.status_of(chosen, state)["models"]}
@@ -55,7 +55,7 @@ def test_counts_become_models_beside_those_of_times(folder: Path) -> None:
 def test_counting_that_fails_leaves_the_times(folder: Path) -> None:
     subprocess.run(["strip", str(folder / "square-effort")], check=True)
     chosen = loader.loads(CAMPAIGN, "square.yaml", folder)
-    state = session.run(chosen, folder / "measured", session.Hooks())
+    state = session.run(chosen, folder / "measured")
     by_kind = {
         kind: {i.status for r, i in state.runs.items() if r.kind == kind} for kind in ("time", "effort")
     }

@@ -170,7 +170,7 @@ strategy: full
 stop: {{budget: 1 core-hours}}
 executor: {{name: local, slots: 4, oversubscribe: true}}
 """
-    state = session.run(loader.loads(text, "plain.yaml", tmp_path), tmp_path / "measured", session.Hooks())
+    state = session.run(loader.loads(text, "plain.yaml", tmp_path), tmp_path / "measured")
     [item] = state.runs.values()
     assert item.status is RunStatus.MEASURED, item.reason
     assert {"main", "main->MPI_Init", "main->collective->MPI_Allreduce"} <= set(item.samples["time"])

@@ -211,7 +211,7 @@ def test_a_controller_leaves_snapshots_when_its_journal_has_grown(
     from tests.cli.running import SIMULATED
 
     monkeypatch.setattr(keeping, "WORTH", 20)
-    state = session.run(loader.loads(SIMULATED, "test", tmp_path), tmp_path, session.Hooks())
+    state = session.run(loader.loads(SIMULATED, "test", tmp_path), tmp_path)
     for fold in FOLDS:
         found = load(tmp_path, fold)
         assert found is not None and found[1].entries >= 20

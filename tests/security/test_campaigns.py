@@ -84,7 +84,7 @@ def test_a_campaign_of_nasty_words_measures_and_executes_none_of_them(
         }
         assume(value != "plain")
         chosen = loader.loads(json.dumps(document), "f.yaml", folder)
-        state = session.run(chosen, folder / f"cam paign{name}", session.Hooks())
+        state = session.run(chosen, folder / f"cam paign{name}")
         assert {item.status for item in state.runs.values()} == {RunStatus.MEASURED}, state.runs
         seen = {path.read_bytes().decode() for path in folder.rglob("seen")}
         assert f"{value}\n{text}\n{text}\n" in seen
@@ -138,7 +138,7 @@ def test_last_words_of_a_program_command_no_terminal(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\nprintf '\\033]0;owned\\007\\033[2J gone\\n' >&2\nexit 3\n")
     program.chmod(0o755)
     text = LOCAL.replace("/bin/true", str(program))
-    state = session.run(loader.loads(text), tmp_path / "campaign", session.Hooks())
+    state = session.run(loader.loads(text), tmp_path / "campaign")
     reasons = {item.reason for item in state.runs.values() if item.reason}
     assert any("?]0;owned??[2J gone" in reason for reason in reasons)
     assert all(reason.isprintable() for reason in reasons)
@@ -152,7 +152,7 @@ def test_nobody_else_can_write_into_a_campaign_whatever_the_umask(folder: Path, 
     directory = folder / "campaign"
     before = os.umask(umask)
     try:
-        session.run(loader.loads(LOCAL), directory, session.Hooks())
+        session.run(loader.loads(LOCAL), directory)
         assert os.umask(umask) == umask, "which is given back"
     finally:
         os.umask(before)
@@ -166,10 +166,10 @@ def test_a_directory_that_everybody_can_write_to_is_refused(folder: Path) -> Non
     directory.mkdir()
     directory.chmod(0o777)
     with pytest.raises(CampaignError, match="chmod o-w it"):
-        session.run(loader.loads(LOCAL), directory, session.Hooks())
+        session.run(loader.loads(LOCAL), directory)
     assert list(directory.iterdir()) == []
     directory.chmod(0o755)
-    session.run(loader.loads(LOCAL), directory, session.Hooks())
+    session.run(loader.loads(LOCAL), directory)
     directory.chmod(0o757)
     with pytest.raises(CampaignError, match="everybody can write"):
-        session.run(loader.loads(LOCAL), directory, session.Hooks())
+        session.run(loader.loads(LOCAL), directory)

@@ -33,7 +33,7 @@ def begin(
         output = os.open(directory.with_suffix(".out"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        state = session.run(loader.loads(text, "kills.yaml", Path.cwd()), directory, session.Hooks())
+        state = session.run(loader.loads(text, "kills.yaml", Path.cwd()), directory)
         code = 0 if state.stopped is not None else 3
     except BaseException:
         traceback.print_exc()

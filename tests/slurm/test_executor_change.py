@@ -41,7 +41,7 @@ def test_the_local_executor_is_refused_while_attempts_wait_in_slurm(
     assert waiting and all(flight.submitted is confirmed for flight in waiting.values())
     before = (directory / FILE_NAME).read_bytes()
     with pytest.raises(CampaignError, match=r"slurm -> local: .* executor\.name=slurm first"):
-        session.run(load(text=SHELL), directory, session.Hooks())
+        session.run(load(text=SHELL), directory)
     assert (directory / FILE_NAME).read_bytes() == before
     assert not list(directory.glob("runs/**/claim")), "nothing was started here"
     assert list((directory / "batches").glob("*.json"))
@@ -55,7 +55,7 @@ def test_a_campaign_is_refused_on_another_cluster(fake: FakeSlurm, tmp_path: Pat
     before, asked = (directory / FILE_NAME).read_bytes(), len(fake.calls("sbatch"))
     fake.name_cluster("elsewhere")
     with pytest.raises(CampaignError, match=r"cluster testing, .* cluster elsewhere: .*Resume"):
-        session.run(load(SLURM, text=SHELL), directory, session.Hooks())
+        session.run(load(SLURM, text=SHELL), directory)
     assert (directory / FILE_NAME).read_bytes() == before
     assert not list(directory.glob("runs/**/claim"))
     assert len(fake.calls("sbatch")) == asked
@@ -127,7 +127,7 @@ def test_a_copy_is_refused_while_jobs_of_the_original_are_out_unless_the_origina
     shutil.copytree(original, copy)
     before = (copy / FILE_NAME).read_bytes()
     with pytest.raises(CampaignError, match=r"copy is a copy of .*original, and \d+ attempts? in flight"):
-        session.run(load(SLURM, text=SHELL), copy, session.Hooks())
+        session.run(load(SLURM, text=SHELL), copy)
     assert (copy / FILE_NAME).read_bytes() == before
     asks = session.Hooks(interrupted=lambda: True)
     session.run(load(SLURM, text=SHELL), original, asks)
