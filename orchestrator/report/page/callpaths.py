@@ -14,8 +14,9 @@ from orchestrator.models.base import Category, Floats, Model, Prediction, holds_
 from orchestrator.models.callpaths import callers, parts
 from orchestrator.models.mpi_costs import operation
 from orchestrator.models.summed import Summed
-from orchestrator.models.symbolic import falls, growth, power_text, significant, sum_text, terms_of
+from orchestrator.models.symbolic import sum_text
 from orchestrator.report.models_document import short_form
+from orchestrator.report.page import growth
 from orchestrator.report.page import runs as measured_runs
 from orchestrator.report.page.answers import Answers, asked_at
 from orchestrator.report.page.encoding import bands, number, packed, place, tidy
@@ -33,9 +34,6 @@ _MOST_MEASURED, _MOST_CURVES, _MOST_TYPESET = 150_000, 240, 400
 # Seconds that predictions over the grid may take, and the points and models that show how long one takes.
 _SECONDS, _TRIED_POINTS, _TRIED_MODELS, _FEWEST_POINTS = 60.0, (4, 64), 5, 9
 _CURVE = 40  # points of a curve
-_CONSTANT = "constant"
-# Slope of the logarithm from which values are said to change although the formula does not. By hand.
-_CHANGES = 0.1
 # What deserves a badge: relative noise, SMAPE in percent, relative width of an interval, measured points.
 _NOISY, _MISFIT, _UNCERTAIN, _FEW = 0.1, 10.0, 1.0, 5
 
@@ -127,7 +125,7 @@ def call_paths(
             "id": k,
             "parent": numbers.get((_parent(model, subject), model.metric, model.category)),
             **_described(model, subject, kept.default, k < _MOST_TYPESET),
-            "growth": described_growth(model, kept, over.value),
+            "growth": growth.described(model, kept, over.value),
             "badges": list(_badges(model, subject, _at(kept, over))),
             **bands(over),
             **_measured(model, item, runs, (k + 1) * len(runs.points) <= _MOST_MEASURED),
@@ -237,81 +235,6 @@ def _short(model: Model, point: Point, is_typeset: bool) -> dict[str, Any] | Non
         "parts": len(model.parts),
         "mathml": None if largest is None else largest.mathml,
     }
-
-
-def described_growth(model: Model, grid: Grid, values: Floats) -> list[dict[str, Any]]:
-    """Return how a model grows in every numeric parameter: by its terms, else by its values over the grid.
-
-    Values are the median of all that is possible, or none at all for a model with terms. Where they change
-    with a parameter that the most probable formula does not contain, they say how.
-    """
-    terms = terms_of(model)
-    slopes: dict[str, float | None] = {}
-    if values.size:
-        table = values.reshape(grid.shape)
-        slopes = {axis.name: _slope(grid, table, k) for k, axis in enumerate(grid.axes)}
-    if not terms:
-        return [
-            _by_slope(name, slope)
-            for name, slope in slopes.items()
-            if slope is not None and name in model.parameters
-        ]
-    # A constant of a thousandth of the value says nothing about how a call path scales here.
-    leading = significant(terms, _ends(grid, model.parameters))
-    growths = []
-    for name in model.parameters:
-        n, log = growth(leading, name)
-        slope = slopes.get(name)
-        if (n, log) != (0, 0):
-            text = _power(name, n, log)
-        elif falls(leading, name):
-            text = f"{name} (falls to a constant)"
-        elif slope is not None and abs(slope) >= _CHANGES:
-            growths.append(_by_slope(name, slope))
-            continue
-        else:
-            text = _CONSTANT
-        growths.append({"parameter": name, "text": text, "exponent": n, "log": log, "kind": "terms"})
-    return growths
-
-
-def _by_slope(name: str, slope: float) -> dict[str, Any]:
-    return {
-        "parameter": name,
-        "text": _power(name, slope, 0.0),
-        "exponent": slope,
-        "log": 0.0,
-        "kind": "slope",
-    }
-
-
-def _ends(grid: Grid, names: Sequence[str]) -> dict[str, Floats]:
-    """Return the default point, and those at both ends of every axis, as a table of numeric parameters."""
-    default = grid.default.as_dict()
-    numeric = [axis for axis in grid.axes if not axis.is_categorical and axis.stops]
-    points = [default, *({**default, axis.name: axis.stops[k]} for axis in numeric for k in (0, -1))]
-    kept = {axis.name for axis in numeric} & {*names}
-    return {name: np.array([float(point[name]) for point in points]) for name in kept}
-
-
-def _power(name: str, exponent: float, log: float) -> str:
-    factors = (power_text(name, exponent), power_text(f"log2({name})", log))
-    return " * ".join(filter(None, factors)) or _CONSTANT
-
-
-def _slope(grid: Grid, table: Floats, k: int) -> float | None:
-    """Return the slope of the logarithm of predictions between the default stop and the one before it."""
-    axis = grid.axes[k]
-    if axis.is_categorical or len(axis.stops) < 2:
-        return None
-    index = [item.stops.index(item.default) for item in grid.axes]
-    here = index[k] or 1
-    x = [float(axis.stops[here - 1]), float(axis.stops[here])]
-    y = [float(table[(*index[:k], at, *index[k + 1 :])]) for at in (here - 1, here)]
-    if min(x) <= 0 or not min(y) > 0:
-        return None
-    slope = float(np.log(y[1] / y[0]) / np.log(x[1] / x[0]))
-    return round(slope, 2) if np.isfinite(slope) else None
 
 
 def _at(grid: Grid, prediction: Prediction) -> tuple[float, float, float]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from orchestrator import __version__
 from orchestrator.models.base import Model
 from orchestrator.models.comparison.pairs import Aligned
 from orchestrator.report.comparison import SURE, label_of
+from orchestrator.report.page.document import frame, nothing
 from orchestrator.report.page.sides import sides
 
 
@@ -43,16 +43,11 @@ def document(
         if item[key]
     ]
     where = ", ".join(f"{name} = {value}" for name, value in compared["points"][0].items())
+    generated = datetime.now(UTC).isoformat(timespec="seconds")
     return {
-        "schema": 1,
-        "kind": "comparison",
-        "title": f"{second} against {first} at {where}",
-        "generated": datetime.now(UTC).isoformat(timespec="seconds"),
-        "program": f"orchestrator {__version__}",
+        **frame("comparison", f"{second} against {first} at {where}", generated),
+        **nothing(),
         "head": {"facts": [], "answer": None, "warnings": [*failed, *compared["notes"]]},
-        "parameters": [],
-        "grid": {"names": [], "shape": []},
-        "callpaths": [],
         "comparison": {
             "names": list(names),
             "facts": compared["facts"],

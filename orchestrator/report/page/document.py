@@ -1,7 +1,7 @@
 """The document of a report: everything that its page shows, JSON-ready.
 
 `of_measurements` and `of_campaign` put together what the other files of this package find. A section of which
-nothing is known is None.
+nothing is known is None, or absent.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def of_measurements(
         return None if study is None else study.number(point)
 
     return {
-        **_frame("measurements", title, generated),
+        **frame("measurements", title, generated),
         "head": {
             "facts": head.of_measurements(subject, sources, modeler),
             "answer": answer(subject, paths, cores, "a core per process"),
@@ -110,7 +110,7 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
     measured = runs.of_state(history.state)
     facts = head.of_campaign(subject, history, campaign.status)
     warned = head.campaign_warnings(subject, campaign.status)
-    frame = _frame("campaign", str(history.state.campaign["name"]), generated)
+    begin = frame("campaign", str(history.state.campaign["name"]), generated)
     course_of_it = {
         "points": points.points(history, campaign.excluded, campaign.space),
         "rounds": course.rounds(history),
@@ -123,11 +123,11 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
     }
     if not subject.models:
         found = {"facts": facts, "answer": None, "warnings": ["there are no models yet", *warned]}
-        return {**frame, "head": found, **_nothing(), **course_of_it}
+        return {**begin, "head": found, **nothing(), **course_of_it}
     paths = call_paths(subject, measured, grid_of(subject))
     found_answer = answer(subject, paths, campaign.cores, checked=_checked(subject, campaign))
     return {
-        **frame,
+        **begin,
         "head": {
             "facts": facts,
             "answer": found_answer,
@@ -159,39 +159,21 @@ def _checked(subject: Subject, campaign: Campaign) -> validation.Checked | None:
     return validation.of_run(there, subject.whole, subject.metric)
 
 
-def _frame(kind: str, title: str, generated: str) -> dict[str, Any]:
-    """Return what every document begins with; sections that it may have are None."""
-    sections = (
-        "points",
-        "rounds",
-        "alternatives",
-        "attempts",
-        "ledger",
-        "noise",
-        "failures",
-        "unmeasured",
-        "comparison",
-    )
+def frame(kind: str, title: str, generated: str) -> dict[str, Any]:
+    """Return what every document begins with."""
     return {
         "schema": SCHEMA,
         "kind": kind,
         "title": title,
         "generated": generated,
         "program": f"orchestrator {__version__}",
-        **dict.fromkeys(sections),
     }
 
 
-def _nothing() -> dict[str, Any]:
+def nothing() -> dict[str, Any]:
     """Return the sections of `_models` where nothing was fitted."""
     empty = ("parameters", "lines", "runs", "whole", "parts", "callpaths", "downloads")
-    return {
-        **{name: [] for name in empty},
-        "grid": {"names": [], "shape": []},
-        "speedup": None,
-        "effort": None,
-        "priors": None,
-    }
+    return {**{name: [] for name in empty}, "grid": {"names": [], "shape": []}}
 
 
 def _models(subject: Subject, paths: CallPaths, measured: Runs) -> dict[str, Any]:

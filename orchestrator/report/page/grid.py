@@ -129,7 +129,7 @@ def grid_of(subject: Subject) -> Grid:
         if known.is_categorical(name):
             stops = tuple(dict.fromkeys(map(tidy, [*measured, *subject.values.get(name, ()), default])))
         else:
-            measured = tuple(sorted(measured, key=_number))
+            measured = tuple(sorted(measured, key=float))
             stops = _stops(measured, subject.values.get(name, ()), default, subject.point is None)
         axis = Axis(
             name=name,
@@ -147,10 +147,10 @@ def _stops(
     measured: Sequence[Value], others: Iterable[Value], default: Value, goes_beyond: bool
 ) -> tuple[Value, ...]:
     """Return the stops of a numeric parameter, ascending."""
-    largest = _number(measured[-1])
+    largest = float(measured[-1])
     beyond = [factor * largest for factor in _BEYOND] if goes_beyond and len(measured) > 1 else []
     some = (*beyond, *_some(list(others)), default, *_some(measured))
-    found = {_number(value): tidy(value) for value in some}
+    found = {float(value): tidy(value) for value in some}
     return tuple(found[key] for key in sorted(found))
 
 
@@ -216,9 +216,5 @@ def _without_one(axis: Axis, keeps_ends: bool) -> Axis | None:
 
 
 def _scale(axis: Axis) -> list[float]:
-    numbers = np.array([_number(value) for value in axis.stops])
+    numbers = np.array([float(value) for value in axis.stops])
     return [float(x) for x in (np.log(numbers) if axis.is_logarithmic else numbers)]
-
-
-def _number(value: Value) -> float:
-    return float(value)

@@ -11,7 +11,8 @@ import numpy as np
 from orchestrator.models.base import Model, holds_at, key_of
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.symbolic import terms_of
-from orchestrator.report.page.callpaths import CallPaths, curves, described_growth
+from orchestrator.report.page import growth
+from orchestrator.report.page.callpaths import CallPaths, curves
 from orchestrator.report.page.encoding import number
 from orchestrator.report.page.subject import Subject
 from orchestrator.types import Measurements, Point
@@ -21,9 +22,8 @@ COUNTING = "swc"  # the modeler that takes counts as priors
 _MOST = 100  # call paths, largest first
 _SAME_TEXT = "no change worth mentioning"
 _WITHOUT = "no effort was counted"  # how notes on call paths without a prior begin
-_SAME = (
-    0.02  # relative difference of predictions and of widths of intervals below which they are called equal
-)
+# Relative difference of predictions and of widths of intervals below which they are called equal.
+_SAME = 0.02
 
 
 def document(subject: Subject, paths: CallPaths) -> dict[str, Any] | None:
@@ -66,7 +66,7 @@ def _side(model: Model, point: Point, paths: CallPaths) -> dict[str, Any]:
     values = np.empty(0) if terms_of(model) else model.value(paths.grid.points())
     return {
         "expression": model.expression,
-        "growth": described_growth(model, paths.grid, values),
+        "growth": growth.described(model, paths.grid, values),
         **{name: number(float(getattr(found, name)[0])) for name in ("value", "low", "high")},
         "smape": number(model.smape),
         "noise": number(model.noise),

@@ -16,7 +16,7 @@ from orchestrator.models.base import Model, Prediction
 from orchestrator.models.processes import required
 from orchestrator.models.scaling import Study
 from orchestrator.models.sums import with_sums
-from orchestrator.report.page import callpaths, document, runs
+from orchestrator.report.page import callpaths, document, growth, runs
 from orchestrator.report.page.grid import Grid, grid_of
 from orchestrator.report.page.subject import Subject
 from orchestrator.types import Measurement, Measurements, Point, Value
@@ -276,8 +276,8 @@ def test_growth_is_that_of_the_values_where_the_formula_is_constant() -> None:
     (model,) = registry.load("model", "pmnf")()(known)
     grid = grid_of(Subject(known=known, models=(model,), point=None, study=None))
     x = np.array([point["p"] for point in grid.points()], dtype=float)
-    (constant,) = callpaths.described_growth(model, grid, np.full(len(x), 2.0))
-    (changing,) = callpaths.described_growth(model, grid, 2.0 * x**0.4)
+    (constant,) = growth.described(model, grid, np.full(len(x), 2.0))
+    (changing,) = growth.described(model, grid, 2.0 * x**0.4)
     assert (constant["text"], constant["kind"]) == ("constant", "terms")
     assert (changing["text"], changing["kind"], changing["exponent"]) == ("p**0.4", "slope", 0.4)
 
