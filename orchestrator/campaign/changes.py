@@ -200,11 +200,11 @@ def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
 
 def _truth(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
     """Refuse a rehearsal of something else: what the directory holds would pass for its result."""
-    found = differences(*({"executor": {key: raw.get(key) for key in _YIELD}} for raw in (old, new)))
-    if not found:
+    differing = differences(*({"executor": {key: raw.get(key) for key in _YIELD}} for raw in (old, new)))
+    if not differing:
         return None
     return (
-        f"the directory holds a rehearsal whose runs yield something else ({'; '.join(found)}): its "
+        f"the directory holds a rehearsal whose runs yield something else ({'; '.join(differing)}): its "
         "measurements are not mixed with those of another one. Give another --directory, or delete this one"
     )
 

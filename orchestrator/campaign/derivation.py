@@ -176,12 +176,12 @@ def _solve(
 
     def solve(values: Mapping[str, Value]) -> int | float | None:
         try:
-            found = _whole(formula.number(values))
-            left, right = (side.number({**values, name: found}) for side in sides) if sides else (0, 0)
+            solved = _whole(formula.number(values))
+            left, right = (side.number({**values, name: solved}) for side in sides) if sides else (0, 0)
         except ExpressionError:
             return None
-        exact = isinstance(found, int) and left == int(left) and right == int(right)
-        return found if left == right or (not exact and math.isclose(left, right, rel_tol=_CLOSE)) else None
+        exact = isinstance(solved, int) and left == int(left) and right == int(right)
+        return solved if left == right or (not exact and math.isclose(left, right, rel_tol=_CLOSE)) else None
 
     return solve
 

@@ -202,7 +202,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     template, template_source = _template(document.template, base or Path.cwd(), tree)
     executor = document.executor if base is None else _executor(document.executor, base, tree)
     programs = _programs(document, broken, None if _is_rehearsal(tree) else base, tree)
-    found = {
+    resolved = {
         **programs,
         "executor": executor,
         "settings": settings,
@@ -211,7 +211,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         "template": template,
         "priors": document.priors if base is None else _priors(document.priors, base),
     }
-    campaign = _campaign(document.model_copy(update=found), parameters, point)
+    campaign = _campaign(document.model_copy(update=resolved), parameters, point)
     return replace(campaign, template_source=template_source)
 
 

@@ -67,13 +67,13 @@ def _section(section: Any, most: Callable[[], int]) -> Any:
 
 def _in_words(section: Mapping[str, Any], words: str, most: Callable[[], int]) -> dict[str, Any]:
     """Return the range that is meant by ``powers of 2 up to 16``."""
-    found = _WORDS.match(words)
-    if found is None:
+    match = _WORDS.match(words)
+    if match is None:
         raise Unknown(
             "write powers of 2 up to 64, multiples of 4 up to 64, or with the word partition in place of the "
             f"last number (value: {words!r})"
         )
-    kind, number, end = found[1], int(found[2]), most() if found[3] == PARTITION else int(found[3])
+    kind, number, end = match[1], int(match[2]), most() if match[3] == PARTITION else int(match[3])
     if number < (2 if kind == "powers" else 1):
         raise Unknown(f"the {kind} of {number} are no range; write a larger number (value: {words!r})")
     own = {"factor": number, "from": 1} if kind == "powers" else {"step": number, "from": number}
@@ -97,15 +97,18 @@ def _most(name: str, data: Mapping[str, Any], executor: Callable[[], Executor], 
             f"such as resources: {{nodes: {name}}}, or give a number"
         )
     options = executor()
-    found = _meant(options, cluster.partitions)
-    nodes = max(item.most_nodes for item in found)
+    partitions = _meant(options, cluster.partitions)
+    nodes = max(item.most_nodes for item in partitions)
     stated = options.get("cores_per_node")
     cores = (
-        stated if isinstance(stated, int) else min((item.cores[0] for item in found if item.cores), default=0)
+        stated
+        if isinstance(stated, int)
+        else min((item.cores[0] for item in partitions if item.cores), default=0)
     )
     if role != "nodes" and not cores:
         raise Unknown(
-            f"reaches up to the partition {found[0].name}, of which sinfo reports no cores; give a number"
+            f"reaches up to the partition {partitions[0].name}, of which sinfo reports no cores; "
+            "give a number"
         )
     return {"nodes": nodes, "cores": cores, "ranks": nodes * cores}[role]
 
@@ -120,11 +123,11 @@ def _meant(executor: Executor, known: Sequence[Partition]) -> list[Partition]:
             "reaches up to the partition, but no Slurm answers sinfo here: read the campaign on the cluster, "
             "or give a number, such as to: 16 in place of to: partition"
         )
-    found = meant(known, names if isinstance(names, str) else None)
-    if not found:
+    partitions = meant(known, names if isinstance(names, str) else None)
+    if not partitions:
         listed = ", ".join(item.name for item in known)
         raise Unknown(f"reaches up to the partition {names or '(no default)'}, which is not among {listed}")
-    return found
+    return partitions
 
 
 def _role(name: str, data: Mapping[str, Any]) -> str | None:

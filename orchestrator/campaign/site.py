@@ -102,13 +102,13 @@ def find(named: str | None, base: Path, environment: Mapping[str, str]) -> Path 
         except ValueError as error:
             raise CampaignError(f"{error}{origin}") from None
     tried = [folder / "sites" / f"{wanted}.yaml" for folder in folders]
-    found = next((path for path in tried if path.is_file()), None)
-    if found is None:
+    file = next((path for path in tried if path.is_file()), None)
+    if file is None:
         listed = " and ".join(map(str, tried))
         raise CampaignError(
             f"no site {wanted!r}{origin}; tried {listed}; for a file beside the campaign: {wanted}.yaml"
         )
-    return found
+    return file
 
 
 def _folders(environment: Mapping[str, str]) -> Iterator[Path]:

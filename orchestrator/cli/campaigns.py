@@ -91,15 +91,15 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
     from orchestrator.report.wording import last_event
 
-    found = Table(show_edge=False, pad_edge=False)
+    table = Table(show_edge=False, pad_edge=False)
     for name in ("campaign", "application", "parameters", "state"):
-        found.add_column(name)
-    found.add_column("core-hours", justify="right", no_wrap=True)
-    found.add_column("last event", no_wrap=True)
-    found.add_column("directory", overflow="fold")
+        table.add_column(name)
+    table.add_column("core-hours", justify="right", no_wrap=True)
+    table.add_column("last event", no_wrap=True)
+    table.add_column("directory", overflow="fold")
     for row in rows:
         spent = f"{row['spent']:.4g} of {row['budget']:.4g}" if "spent" in row else ""
         cells = [row["name"], row.get("application", ""), ", ".join(row.get("parameters", ())), row["state"]]
         last = last_event(row["last"], row["virtual"]) if "virtual" in row else (row["last"] or "")
-        found.add_row(*map(Text, [*cells, spent, last, row["directory"]]))
-    return found
+        table.add_row(*map(Text, [*cells, spent, last, row["directory"]]))
+    return table

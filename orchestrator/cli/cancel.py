@@ -63,9 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def charges(entries: Iterable[Entry], attempts: Collection[Attempt]) -> float:
     """Return what some attempts were charged by a journal, in core-seconds."""
-    found: dict[Attempt, float] = {}
+    charged: dict[Attempt, float] = {}
     for entry in entries:
         match entry.event:
             case AttemptFinished(attempt=attempt, cost=cost) | AttemptCharged(attempt=attempt, cost=cost):
-                found[attempt] = cost
-    return sum(cost for attempt, cost in found.items() if attempt in attempts)
+                charged[attempt] = cost
+    return sum(cost for attempt, cost in charged.items() if attempt in attempts)

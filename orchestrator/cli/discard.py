@@ -42,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     change = discarding.restore if arguments.restore else discarding.discard
-    found = change(arguments.directory, arguments.runs, arguments.because, node=arguments.node)
+    changed = change(arguments.directory, arguments.runs, arguments.because, node=arguments.node)
     if arguments.json:
-        common.print_json(document(found, arguments.restore))
+        common.print_json(document(changed, arguments.restore))
     else:
-        print(render(found, arguments.restore, arguments.directory))
+        print(render(changed, arguments.restore, arguments.directory))
     return 0
 
 

@@ -173,14 +173,14 @@ def _whole_or_each(text: str) -> int | dict[int, int]:
         return common.whole(1)(text)
     pairs = [part.partition("=") for part in text.split(",")]
     try:
-        found = {int(number): common.whole(1)(count) for number, _, count in pairs}
+        numbers = {int(number): common.whole(1)(count) for number, _, count in pairs}
     except (ValueError, argparse.ArgumentTypeError):
-        found = {}
-    if len(found) < len(pairs):
+        numbers = {}
+    if len(numbers) < len(pairs):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a whole number from 1 for each number of parameters, such as 2=40,3=20,4=10"
         )
-    return found
+    return numbers
 
 
 def run(arguments: argparse.Namespace) -> int:

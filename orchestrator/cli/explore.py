@@ -59,17 +59,17 @@ def run(arguments: argparse.Namespace) -> int:
     paths = selected((item.callpath for item in known.items), arguments.callpath)
     items = tuple(item for item in known.items if item.callpath in paths)
     known = replace(known, items=items, notes=())  # notes are printed already
-    found = explore.explored(known, arguments.responses, arguments.intervals)
+    exploration = explore.explored(known, arguments.responses, arguments.intervals)
     title = ", ".join(path.name or str(path.resolve()) for path in arguments.inputs)
-    common.write(output, explore_page.page(found, title, _noise(known)))
+    common.write(output, explore_page.page(exploration, title, _noise(known)))
     if arguments.json:
-        common.print_json({**explore.document(found), "page": str(output)})
+        common.print_json({**explore.document(exploration), "page": str(output)})
         return 0
     screen = console()
-    screen.print(explore_page.overview(found))
-    for text in found.findings:
+    screen.print(explore_page.overview(exploration))
+    for text in exploration.findings:
         screen.print(text)
-    for text in found.samples.notes:
+    for text in exploration.samples.notes:
         screen.print(f"note: {text}", style="dim")
     print(output)
     return 0

@@ -91,13 +91,13 @@ def modeler(
 
 def _options(arguments: argparse.Namespace, name: str) -> dict[str, object]:
     """Return the options of the modeler; that of speedups shares the options of `add_processes`."""
-    found = dict(arguments.option)
+    options = dict(arguments.option)
     if name == "speedup" and "scaling" in arguments:
         if arguments.processes is not None:
-            found.setdefault("processes", arguments.processes)
+            options.setdefault("processes", arguments.processes)
         if arguments.scaling != "auto":
-            found.setdefault("scaling", arguments.scaling)
-    return found
+            options.setdefault("scaling", arguments.scaling)
+    return options
 
 
 @contextmanager

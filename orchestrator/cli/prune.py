@@ -35,15 +35,15 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = session.load(arguments.directory)
     entries = read(arguments.directory / FILE_NAME)
     keep = (*pruning.kept_for(chosen), *arguments.keep)
-    found = pruning.plan(arguments.directory, entries, keep)
-    complaints = pruning.apply(found) if arguments.delete else []
+    plan = pruning.plan(arguments.directory, entries, keep)
+    complaints = pruning.apply(plan) if arguments.delete else []
     if arguments.json:
-        common.print_json(document(found, arguments.delete, complaints))
+        common.print_json(document(plan, arguments.delete, complaints))
     else:
-        print(render(found, arguments.delete))
+        print(render(plan, arguments.delete))
     for complaint in complaints:
         print(f"not deleted: {complaint}", file=sys.stderr)
-    return 1 if complaints or (arguments.delete and found.unreadable) else 0
+    return 1 if complaints or (arguments.delete and plan.unreadable) else 0
 
 
 def document(plan: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[str, Any]:

@@ -38,15 +38,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; 1 if nothing was changed because an accepted attempt cannot be read."""
     file = None if arguments.campaign is None else campaign_path(arguments.campaign)
     chosen = reread.rules(arguments.directory, file, arguments.overrides)
-    found = reread.reread(arguments.directory, chosen)
+    result = reread.reread(arguments.directory, chosen)
     if arguments.json:
-        common.print_json(document(found))
+        common.print_json(document(result))
     else:
-        print(render(found, arguments.directory))
-    if found.refused:
-        lost = count(len(found.unreadable), "attempt")
+        print(render(result, arguments.directory))
+    if result.refused:
+        lost = count(len(result.unreadable), "attempt")
         print(f"error: {lost} cannot be read: nothing was changed", file=sys.stderr)
-    return 1 if found.refused else 0
+    return 1 if result.refused else 0
 
 
 def document(result: Reread) -> dict[str, Any]:

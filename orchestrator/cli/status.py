@@ -53,11 +53,11 @@ def _status(arguments: argparse.Namespace) -> int:
 def _one_run(arguments: argparse.Namespace) -> int:
     from orchestrator.report import dossier
 
-    found = dossier.document_in(arguments.directory, arguments.run)
+    document = dossier.document_in(arguments.directory, arguments.run)
     if arguments.json:
-        common.print_json(found)
+        common.print_json(document)
     else:
         from orchestrator.report import dossier_text, status_text
 
-        status_text.console().print(dossier_text.render(found), soft_wrap=True)
+        status_text.console().print(dossier_text.render(document), soft_wrap=True)
     return 0

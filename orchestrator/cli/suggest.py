@@ -94,14 +94,14 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with modeling.shown_progress():
         answer = suggest.suggest(known, question)
-    found = answer.suggestions
+    suggestions = answer.suggestions
     if arguments.json:
         cheapest = None if answer.cheapest is None else core_hours(answer.cheapest.seconds)
-        common.print_json({"suggestions": [describe(item) for item in found], "cheapest": cheapest})
-    elif found and arguments.format == "ramble":
-        print(ramble.experiments([_proposal(item) for item in found]), end="")
-    elif found:
-        status_text.console().print(_table(found))
+        common.print_json({"suggestions": [describe(item) for item in suggestions], "cheapest": cheapest})
+    elif suggestions and arguments.format == "ramble":
+        print(ramble.experiments([_proposal(item) for item in suggestions]), end="")
+    elif suggestions:
+        status_text.console().print(_table(suggestions))
     else:
         print(_nothing(answer, arguments.budget), file=_other(arguments))
     return 0
@@ -169,13 +169,13 @@ def _table(suggestions: Sequence[Suggestion]) -> Table:
 
 
 def _values(items: list[str], known: Measurements) -> dict[str, list[Value]]:
-    found: dict[str, list[Value]] = {}
+    values: dict[str, list[Value]] = {}
     for item in items:
         name, equals, texts = (part.strip() for part in item.partition("="))
         if not equals or name not in known.parameters:
             raise CampaignError(f"--values {item!r}: write one of {', '.join(known.parameters)} as NAME=V,V")
-        found.setdefault(name, []).extend(_value(text.strip(), name, known) for text in texts.split(","))
-    return found
+        values.setdefault(name, []).extend(_value(text.strip(), name, known) for text in texts.split(","))
+    return values
 
 
 def _value(text: str, name: str, known: Measurements) -> Value:

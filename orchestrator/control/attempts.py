@@ -119,11 +119,11 @@ def _printed(
 
 def _counted(samples: Sequence[Sample]) -> tuple[str, ...]:
     """Return the effort metrics that a run has counted: without MPI, for example, there are no bytes."""
-    found = {sample.metric for sample in samples}
-    counted = tuple(metric for metric in EFFORT_METRICS if metric in found)
+    there = {sample.metric for sample in samples}
+    counted = tuple(metric for metric in EFFORT_METRICS if metric in there)
     if not set(counted) - {"visits"}:
         raise ReadError(
             f"no effort was counted ({' or '.join(EFFORT_METRICS[1:])}); this run has "
-            f"{', '.join(sorted(found)) or 'nothing'}"
+            f"{', '.join(sorted(there)) or 'nothing'}"
         )
     return counted

@@ -141,16 +141,16 @@ def _change(
 def _named(name: str, called: Mapping[str, Run], known: State, directory: Path) -> Run:
     """Return the run that is ``called`` so; raise `CampaignError` where there is none."""
     base, number = _without_attempt(name)
-    found = called.get(base) or called.get("/".join([part for part in base.split("/") if part][-2:]))
-    if found is None:
+    run = called.get(base) or called.get("/".join([part for part in base.split("/") if part][-2:]))
+    if run is None:
         raise CampaignError(f"nothing was changed: {directory} has no run {name!r}; {_meant(base, known)}")
-    accepted = known.runs[found].accepted
+    accepted = known.runs[run].accepted
     if number is not None and accepted is not None and number != accepted:
         raise CampaignError(
-            f"{name}: attempt {number} has no measurement; that of the run {found.id} is of attempt "
+            f"{name}: attempt {number} has no measurement; that of the run {run.id} is of attempt "
             f"{accepted}. Nothing was changed"
         )
-    return found
+    return run
 
 
 def _without_attempt(name: str) -> tuple[str, int | None]:
@@ -213,15 +213,15 @@ def _nodes(run: Run, item: RunState, directory: Path) -> Iterator[str]:
 
 def _refuse(runs: Sequence[Run], known: State, directory: Path, restore: bool) -> None:
     """Raise `CampaignError` where a run cannot be changed so; it names every such run."""
-    found = {run: why for run in runs if (why := discards.refusal(known, run, restore)) is not None}
-    if not found:
+    refused = {run: why for run in runs if (why := discards.refusal(known, run, restore)) is not None}
+    if not refused:
         return
     what = "restored" if restore else "discarded"
-    others = len(runs) - len(found)
-    lines = "; ".join(f"{run.id}: {why}" for run, why in list(found.items())[:_SHOWN])
-    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    others = len(runs) - len(refused)
+    lines = "; ".join(f"{run.id}: {why}" for run, why in list(refused.items())[:_SHOWN])
+    more = f"; and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
     rest = f" The other {count(others, 'run')} can be: name only these." if others else ""
     raise CampaignError(
-        f"{count(len(found), 'run')} cannot be {what}: {lines}{more}. Nothing was changed.{rest} "
+        f"{count(len(refused), 'run')} cannot be {what}: {lines}{more}. Nothing was changed.{rest} "
         f"What is known of a run: orchestrator status {shlex.quote(str(directory))} --run ID"
     )

@@ -41,11 +41,11 @@ class Disk:
     def outage(self, now: float) -> Outage | None:
         """Return that the file system, or a quota, is full; None where that is not known."""
         try:
-            found = os.statvfs(self.directory)
+            space = os.statvfs(self.directory)
         except OSError:
             return None
-        free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
-        files = found.f_favail if found.f_files else math.inf  # some file systems count none
+        free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+        files = space.f_favail if space.f_files else math.inf  # some file systems count none
         if free < min(_LEAST_BYTES, _LEAST_SHARE * total) or files < _LEAST_FILES:
             return Outage(now, free_at(self.directory), blocking=True)
         if self.clock() >= self._due:
@@ -57,11 +57,11 @@ class Disk:
 def free_at(directory: Path) -> str:
     """Return what is free where a directory is, for people; empty where that is not known."""
     try:
-        found = os.statvfs(directory)
+        space = os.statvfs(directory)
     except OSError:
         return ""
-    files = f" and {found.f_favail} files" if found.f_files and found.f_favail < _LEAST_FILES else ""
-    return f"{found.f_bavail * found.f_frsize / 1e6:.4g} MB{files} free at {directory}"
+    files = f" and {space.f_favail} files" if space.f_files and space.f_favail < _LEAST_FILES else ""
+    return f"{space.f_bavail * space.f_frsize / 1e6:.4g} MB{files} free at {directory}"
 
 
 @dataclass(slots=True)

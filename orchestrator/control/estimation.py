@@ -75,15 +75,17 @@ def _predicted(durations: Sequence[Model], points: Sequence[Point]) -> dict[Poin
 
 def _by_models(durations: Iterable[Model], points: Sequence[Point]) -> dict[Point, tuple[float, float]]:
     """Return how many seconds runs take by a model of durations, where there is one, and at most."""
-    found: dict[Point, tuple[float, float]] = {}
+    durations_at: dict[Point, tuple[float, float]] = {}
     for model in durations:
-        here = [point for point in points if point not in found and holds_at(model, point)]
+        here = [point for point in points if point not in durations_at and holds_at(model, point)]
         if here:
             predicted = model.predict(here)
             longest = map(likely_longest, predicted.value.tolist(), predicted.high.tolist())
             seconds = zip(predicted.value.tolist(), longest, strict=True)
-            found |= {point: own for point, own in zip(here, seconds, strict=True) if math.isfinite(own[1])}
-    return found
+            durations_at |= {
+                point: own for point, own in zip(here, seconds, strict=True) if math.isfinite(own[1])
+            }
+    return durations_at
 
 
 def _longest(by_models: tuple[float, float] | None, stated: float | None) -> float | None:

@@ -66,14 +66,14 @@ def _truth(campaign: Campaign) -> Truth | None:
     if not isinstance(options, SimulatedOptions):
         return None
     if options.dataset is not None:
-        found = truth.replayed(_loaded(options.dataset))
+        drawn = truth.replayed(_loaded(options.dataset))
     elif (exact := _exact(campaign, options)) is not None:
-        found = truth.noisy(exact, options.noise)
+        drawn = truth.noisy(exact, options.noise)
     else:
         return None
     if options.fails_where is None:
-        return found
-    return truth.failing(found, campaign.expression(options.fails_where), campaign.values)
+        return drawn
+    return truth.failing(drawn, campaign.expression(options.fails_where), campaign.values)
 
 
 def _loaded(dataset: str) -> Measurements:

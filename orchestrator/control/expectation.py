@@ -100,12 +100,12 @@ def _expected(prepared: Rehearsal, state: State) -> dict[str, Any]:
     """Return what a rehearsal has come to."""
     if not state.rounds and state.stopped is not None:
         return {"reason": f"it stopped before: {state.stopped.rule} ({state.stopped.detail})"}
-    found = rehearsal.outcome(prepared, state)
-    del found["found"]
+    outcome = rehearsal.outcome(prepared, state)
+    del outcome["found"]
     complete = state.stopped is not None
     ahead = pace(state.rounds, state.spent, prepared.campaign.stop.budget)
     return {
-        **found,
+        **outcome,
         "complete": complete,
         "round": state.round,
         "final_uncertainty_percent": None if complete or ahead.final is None else 100 * ahead.final,

@@ -93,13 +93,13 @@ def counted(assembly: Assembly, known: Measurements) -> tuple[str, ...]:
 def totals(known: Measurements, paths: Sequence[str]) -> dict[Point, tuple[float, int]]:
     """Return the mean time of a run (s) and the number of runs at every measured point."""
     items = [item for item in known.items if item.metric == _TIME and item.callpath in paths]
-    found: dict[Point, tuple[float, int]] = {}
+    times: dict[Point, tuple[float, int]] = {}
     for item in items:
         for point, values in item.values.items():
             if values:
-                seconds, runs = found.get(point, (0.0, 0))
-                found[point] = seconds + sum(values) / len(values), max(runs, len(values))
-    return found
+                seconds, runs = times.get(point, (0.0, 0))
+                times[point] = seconds + sum(values) / len(values), max(runs, len(values))
+    return times
 
 
 def _candidates(assembly: Assembly) -> list[Point]:

@@ -78,11 +78,11 @@ def _varying_alone(points: Iterable[Point], names: Iterable[str]) -> set[str]:
     """
     beside = frozenset(names)
     first: dict[tuple[object, ...], Point] = {}
-    found: set[str] = set()
+    varying: set[str] = set()
     for point in points:
         key = tuple(value for name, value in point.items if name not in beside)
         other = first.setdefault(key, point)
-        found |= {name for name in beside if point[name] != other[name]}
-        if found == beside:
+        varying |= {name for name in beside if point[name] != other[name]}
+        if varying == beside:
             break
-    return found
+    return varying

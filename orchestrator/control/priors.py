@@ -116,14 +116,14 @@ def _taken(campaign: Campaign, path: Path) -> dict[str, object]:
     known = measurements(state, other.parameters)
     _refuse_parameters(campaign, other, path)
     counts, times = known.split(EFFORT)
-    found = of_measurements(times, other.name)
-    if not found.items:
+    models = of_measurements(times, other.name)
+    if not models.items:
         raise CampaignError(
             f"{_KEY}: campaign {other.name} in {path} has no models yet ({len(known.points)} points are "
             "measured); let it run first, or leave it out"
         )
     names = _varied(other)
-    return entry(other.name, str(path.resolve()), state.id, found, counts, names)
+    return entry(other.name, str(path.resolve()), state.id, models, counts, names)
 
 
 def _varied(campaign: Campaign) -> tuple[str, ...]:

@@ -34,14 +34,14 @@ def gather(campaign: Campaign) -> dict[str, Any]:
     """
     if campaign.executor.name == "simulated":
         return {}
-    found = {"executable": _executable(campaign.executable, campaign.version_arguments)}
+    executables = {"executable": _executable(campaign.executable, campaign.version_arguments)}
     if campaign.compare is not None:
-        found["compared_executable"] = _executable(campaign.compare.with_, campaign.version_arguments)
+        executables["compared_executable"] = _executable(campaign.compare.with_, campaign.version_arguments)
     if campaign.measure.effort is not None:
         effort = campaign.measure.effort.executable
-        found["effort_executable"] = _executable(effort, campaign.version_arguments)
+        executables["effort_executable"] = _executable(effort, campaign.version_arguments)
     site = {"site": campaign.site} if campaign.site else {}
-    return {**found, "python": platform.python_version(), **site}
+    return {**executables, "python": platform.python_version(), **site}
 
 
 def started(gathered: Mapping[str, Any], used: Mapping[str, Any]) -> dict[str, str]:

@@ -218,11 +218,11 @@ def _inputs(folder: Path) -> set[str]:
 
 def _below(folder: Path, folders: list[Path]) -> Iterator[tuple[Path, int]]:
     """Yield the files below a folder, never following a link, and collect the folders, deepest first."""
-    for path, inner, found in os.walk(folder, topdown=False):
+    for path, inner, names in os.walk(folder, topdown=False):
         here = Path(path)
         folders += [here / name for name in inner if not (here / name).is_symlink()]
         links = [name for name in inner if (here / name).is_symlink()]
-        for name in [*found, *links]:
+        for name in [*names, *links]:
             try:
                 yield here / name, (here / name).lstat().st_size
             except OSError:

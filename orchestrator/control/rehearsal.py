@@ -212,14 +212,14 @@ class _File:
             if not holds_campaign(directory) or not (directory / loader.CAMPAIGN_FILE).exists():
                 continue
             try:
-                found = earlier(directory, self.callpaths)
+                before = earlier(directory, self.callpaths)
             except CampaignError as error:
                 return None, [f"not used: the campaign in {directory}: {error}"]
-            same = (found.name, found.application) == (draft.name, draft.application)
-            if found.simulated or not found.points or not same:
+            same = (before.name, before.application) == (draft.name, draft.application)
+            if before.simulated or not before.points or not same:
                 continue
-            why = found.unfit(draft)
-            return (found, []) if why is None else (None, [f"not used: {why}"])
+            why = before.unfit(draft)
+            return (before, []) if why is None else (None, [f"not used: {why}"])
         return None, []
 
 
@@ -247,12 +247,12 @@ def _likeness(file: _File) -> dict[str, Any]:
     often than one on a cluster.
     """
     options, name = _mapping(file.former), _name(file.former)
-    found: dict[str, Any] = {} if file.section.get("template") is None else {"template": None}
+    alike: dict[str, Any] = {} if file.section.get("template") is None else {"template": None}
     if "poll_interval" not in file.section and name in LONGEST_WAITS:
-        found["poll_interval"] = LONGEST_WAITS[name]
+        alike["poll_interval"] = LONGEST_WAITS[name]
     if name == "local" and "slots" in options and not options.get("oversubscribe"):
-        found["cores"] = options["slots"]
-    return found
+        alike["cores"] = options["slots"]
+    return alike
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -283,11 +283,11 @@ def _words(campaign: Campaign) -> str:
     if options.dataset is not None:
         return f"measurements replayed from {options.dataset}"
     if options.models is not None:
-        found = earlier(Path(options.models), options.callpaths)
-        number = len({model.callpath for model in found.models} - {WHOLE_RUN})
+        former = earlier(Path(options.models), options.callpaths)
+        number = len({model.callpath for model in former.models} - {WHOLE_RUN})
         longest = " that take longest" if options.callpaths == number else ""
         paths = f"{count(number, 'call path')}{longest}"
-        return f"the models of {count(found.points, 'point')} measured in {found.directory}, {paths}"
+        return f"the models of {count(former.points, 'point')} measured in {former.directory}, {paths}"
     functions = "; ".join(f"{path} = {text} s" for path, text in options.truth.items())
     return f"executor.truth, {functions}"
 
@@ -360,15 +360,15 @@ def _fastest(campaign: Campaign, state: State) -> dict[str, Any] | None:
         return None
     built, known = assemble(campaign), measurements(state, campaign.parameters)
     paths = fastest.counted(built, known)
-    found = fastest.totals(known, paths)
+    measured = fastest.totals(known, paths)
     there = fastest.totals(load([Path(campaign.replayed)]), paths)
     names = [item.name for item in campaign.parameters]
     here = {Point(tuple((name, at[name]) for name in names)): seconds for at, (seconds, _) in there.items()}
     true = {point: seconds for point, seconds in here.items() if point in built.space}
-    if not found or not true:
+    if not measured or not true:
         return None
-    best, lowest = (min(times, key=lambda point: times[point]) for times in (found, true))
-    own = true.get(best, found[best][0])
+    best, lowest = (min(times, key=lambda point: times[point]) for times in (measured, true))
+    own = true.get(best, measured[best][0])
     return {
         "point": best.as_dict(),
         "seconds": own,

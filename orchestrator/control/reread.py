@@ -101,18 +101,18 @@ def reread(directory: Path, chosen: Campaign, boundary: Boundary | None = None) 
             raise CampaignError(why)
         new, unreadable, read, discarded = _read(built, directory, known, entries)
         lost = {attempt for attempt in unreadable if _counts(known, attempt)}
-        found = tuple(_differences(chosen, known))
+        differences = tuple(_differences(chosen, known))
         recovered = sum(item.recovered for item in new)
         result = Reread(
             read=read,
             changed=len(new) - recovered,
             recovered=recovered,
-            changes=found,
+            changes=differences,
             unreadable={attempt.id: reason for attempt, reason in unreadable.items()},
             refused=bool(lost),
         )
         stale = any(known.discarded[run].rereads != known.rereads for run in discarded)
-        if lost or not (new or found or stale):
+        if lost or not (new or differences or stale):
             return result
         # The file first: after a crash in between, this can be repeated with the rules of the directory.
         session.save(chosen, directory)

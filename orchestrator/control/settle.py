@@ -176,15 +176,15 @@ def corrections(known: Sequence[Observation], state: State) -> list[events.Attem
     Of the attempts that share a job, those that cost more than their part wait for those that cost less,
     while there are others to wait for: the whole job may have cost more than was reserved.
     """
-    found = []
+    charges = []
     for item in known:
         flight, elapsed = state.unconfirmed[item.attempt], item.elapsed or 0.0
         cost = elapsed * (item.cores or flight.cores)
-        found.append((cost - flight.reserved, events.AttemptCharged(item.attempt, elapsed, cost)))
-    of_pack = Counter(state.unconfirmed[event.attempt].pack for _, event in found)
+        charges.append((cost - flight.reserved, events.AttemptCharged(item.attempt, elapsed, cost)))
+    of_pack = Counter(state.unconfirmed[event.attempt].pack for _, event in charges)
     complete = {pack for pack, hold in state.holds.items() if of_pack[pack] == hold.unsettled}
     holds, chosen = state.holds, []
-    for more, event in sorted(found, key=lambda pair: pair[0]):
+    for more, event in sorted(charges, key=lambda pair: pair[0]):
         pack = state.unconfirmed[event.attempt].pack
         hold = holds.get(pack)
         if hold is not None and hold.charged + more > hold.reserved and pack not in complete:
@@ -311,16 +311,16 @@ def _signal(exit_code: int | None) -> str:
 
 def _tails(request: AttemptRequest) -> dict[str, str]:
     """Return the ends of stderr and stdout, by name; an output that cannot be read is left out."""
-    found = {}
+    tails = {}
     for name in ("stderr", "stdout"):
         path = request.directory / name
         try:
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - _TAIL))
-                found[name] = file.read().decode(errors="replace")
+                tails[name] = file.read().decode(errors="replace")
         except OSError:
             continue
-    return found
+    return tails
 
 
 def _last_line(tails: Mapping[str, str]) -> str:

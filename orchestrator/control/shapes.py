@@ -34,14 +34,14 @@ def kinds(built: Assembly) -> dict[Resources, int]:
     points, each = built.space.sampled()
     counted = Counter(map(built.resources, itertools.islice(points, MOST_POINTS)))
     campaign = built.campaign
-    found = {
+    numbers = {
         resources: number if each == 1 else int(float(f"{each * number:.2g}"))
         for resources, number in counted.items()
     }
     if campaign.validate and campaign.evaluation_point is not None:
         validated = built.resources(campaign.evaluation_point)
-        found[validated] = found.get(validated, 0) + 1
-    return {resources: found[resources] for resources in ordered(found)}
+        numbers[validated] = numbers.get(validated, 0) + 1
+    return {resources: numbers[resources] for resources in ordered(numbers)}
 
 
 def ordered(sizes: Iterable[Resources]) -> list[Resources]:

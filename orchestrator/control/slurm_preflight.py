@@ -160,11 +160,11 @@ def _first_points(runs: Iterable[tuple[Point, Resources]]) -> dict[Resources, Po
 def _by_options(options: SlurmOptions, sizes: Iterable[Resources]) -> list[_Jobs]:
     """Group sizes of runs by the options of their jobs, which are those of the partition for the size."""
     whole = job_options(options.model_dump())
-    found: dict[tuple[str | None, ...], _Jobs] = {}
+    jobs: dict[tuple[str | None, ...], _Jobs] = {}
     for item in sizes:
         own = whole.fitting(item)
-        found.setdefault(tuple(own.named().values()), _Jobs(own, [])).sizes.append(item)
-    return list(found.values())
+        jobs.setdefault(tuple(own.named().values()), _Jobs(own, [])).sizes.append(item)
+    return list(jobs.values())
 
 
 def _node_fault(options: SlurmOptions, points: Mapping[Resources, Point], cluster: Cluster) -> Fault | None:

@@ -221,13 +221,13 @@ def _constrained(parameters: Sequence[Parameter], question: Question) -> SearchS
 
 def _check_values(possible: SearchSpace, values: Mapping[str, Sequence[Value]]) -> None:
     """Refuse further values that the campaign excludes at every point."""
-    found = possible.describe()
+    space = possible.describe()
     for name, wanted in values.items():
         for value in wanted:
-            if value not in found.values[name]:
+            if value not in space.values[name]:
                 raise CampaignError(
                     f"--values {name}={value}: the campaign cannot measure there: "
-                    f"{'; '.join(found.infeasible)}; for runs elsewhere say with --processes how many cores "
+                    f"{'; '.join(space.infeasible)}; for runs elsewhere say with --processes how many cores "
                     "they occupy"
                 )
 

@@ -44,15 +44,15 @@ def until_answered(
     """
     said = False
     while True:
-        found = {name: outage for name, outage in services(executor).items() if outage and outage.blocking}
-        if not found or interrupted():
-            return state, not found
+        silent = {name: outage for name, outage in services(executor).items() if outage and outage.blocking}
+        if not silent or interrupted():
+            return state, not silent
         if not said:
             said = True
-            for name, outage in found.items():
+            for name, outage in silent.items():
                 remark(f"{name} does not answer ({outage.reason}): nothing is begun or ended until it does")
         now = executor.now()
-        new = settle.outages(found, state, now)
+        new = settle.outages(silent, state, now)
         for entry in journal.append(new, now) if new else ():
             state = apply(state, entry.event, entry.time)
             listen(entry, state)

@@ -110,13 +110,13 @@ def parse_variable(text: str, names: Sequence[str] | None, texts: Sequence[str] 
     """
     remedy = f"write {literal(text)} if the braces belong to the value"
     try:
-        found = parse_template(text, names, texts)
+        parts = parse_template(text, names, texts)
     except ExpressionError as error:
         raise ExpressionError(f"{error}; {remedy}") from None
-    for part in found:
+    for part in parts:
         if isinstance(part, Expression) and not part.names:
             raise ExpressionError(f"{{{part.text}}} in {text[:60]!r} names nothing that varies; {remedy}")
-    return found
+    return parts
 
 
 def is_literal(text: str) -> bool:

@@ -90,13 +90,13 @@ def launcher_for(
         configured = "srun"
     if configured:
         return named(configured, executable, mpi).pattern(resources)
-    found = unlaunched(detect(executable, executor_name), executable, serial)
-    if found.kind == "none" and resources.ranks > 1:
+    launcher = unlaunched(detect(executable, executor_name), executable, serial)
+    if launcher.kind == "none" and resources.ranks > 1:
         raise CampaignError(
             f"no mpiexec beside {executable} or on PATH to start {resources.ranks} ranks: install the MPI "
             "that the executable was built with, or set executor.launcher"
         )
-    return found.pattern(resources)
+    return launcher.pattern(resources)
 
 
 def unlaunched(launcher: Launcher, executable: str, serial: bool) -> Launcher:

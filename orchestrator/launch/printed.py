@@ -73,12 +73,12 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
     if duration is not None:
         return duration
     try:
-        found = float(re.sub("[dD]", "e", _joined(text, thousands)))  # Fortran writes 1.0D+03
+        value = float(re.sub("[dD]", "e", _joined(text, thousands)))  # Fortran writes 1.0D+03
     except ValueError:
         raise ValueError(f"{what} is not a number{_remedy(text, thousands)}") from None
-    if not math.isfinite(found):
+    if not math.isfinite(value):
         raise ValueError(f"{what} is not finite")
-    return found
+    return value
 
 
 def _duration(match: re.Match[str], start: int, end: int, seconds: float) -> str:

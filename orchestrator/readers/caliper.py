@@ -175,12 +175,12 @@ def _table(records: Iterable[Record], units: Mapping[str, str], by_rank: bool, s
         for name, text in record.values.items():
             if name not in known:
                 known[name] = attribute(name, units.get(name, ""), by_rank)
-            found = known[name]
-            if found is None:
+            held = known[name]
+            if held is None:
                 continue
-            lane = record.values.get(RANK, _ONE) if not found.aggregate else found.aggregate
-            lanes = table[found.quantity].setdefault(record.path, {})
-            lanes[lane] = lanes.get(lane, 0.0) + found.scale * _number(text, name, record.path, source)
+            lane = record.values.get(RANK, _ONE) if not held.aggregate else held.aggregate
+            lanes = table[held.quantity].setdefault(record.path, {})
+            lanes[lane] = lanes.get(lane, 0.0) + held.scale * _number(text, name, record.path, source)
     return table
 
 

@@ -102,11 +102,11 @@ def _by_globals(paths: Sequence[Path], parameters: Sequence[str] | None, source:
 
 def _globals(path: Path) -> Settings:
     """Return the globals by names that expressions can hold: ``kripke.nx`` becomes ``kripke_nx``."""
-    found = read_cali(path).globals
-    names = {name: re.sub(r"\W", "_", name) for name in found if not _OF_THE_RUN.match(name)}
-    if RANKS in names and PROCESSES not in found:
+    values = read_cali(path).globals
+    names = {name: re.sub(r"\W", "_", name) for name in values if not _OF_THE_RUN.match(name)}
+    if RANKS in names and PROCESSES not in values:
         names[RANKS] = PROCESSES
-    return {names[name]: found[name] for name in names}
+    return {names[name]: values[name] for name in names}
 
 
 def _differing(runs: Sequence[Settings]) -> tuple[str, ...]:

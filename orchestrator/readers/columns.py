@@ -314,14 +314,14 @@ def _check_different(
 def _chosen(
     texts: Sequence[str] | None, what: str, names: Sequence[str], where: str
 ) -> tuple[tuple[str, int], ...]:
-    found = [(text, _found(text, names)) for text in texts or ()]
-    missing = [text for text, column in found if column is None]
+    columns = [(text, _found(text, names)) for text in texts or ()]
+    missing = [text for text, column in columns if column is None]
     if missing:
         raise ReadError(
             f"{where}: no column for {what} {', '.join(missing)}; found {', '.join(filter(None, names))} "
             f"(or positions, 0 to {len(names) - 1})"
         )
-    return tuple(column for _, column in found if column is not None)
+    return tuple(column for _, column in columns if column is not None)
 
 
 def heading_of(text: str, names: Collection[str]) -> str | None:

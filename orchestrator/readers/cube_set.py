@@ -40,8 +40,10 @@ def read(
     ReadError
         Without profiles; for names of folders without parameters; as `profile_set.measurements`.
     """
-    found = [profile_set.named(path) for folder in folders for path in profiles_in(folder)]
+    profiles = [profile_set.named(path) for folder in folders for path in profiles_in(folder)]
     source = ", ".join(map(str, folders))
-    if not found:
+    if not profiles:
         raise ReadError(f"{source}: no .cubex files in subfolders, and no .cali files; {profile_set.REMEDY}")
-    return profile_set.measurements(found, partial(profile, inclusive=inclusive), metrics, aggregate, source)
+    return profile_set.measurements(
+        profiles, partial(profile, inclusive=inclusive), metrics, aggregate, source
+    )

@@ -249,12 +249,12 @@ def of_metrics(known: Measurements, metrics: Collection[str], source: str) -> Me
 
 def _without_others(note: str, metrics: Collection[str]) -> str:
     """Return a note as it is of some metrics only: empty if it says nothing of them."""
-    found = _IN_SECONDS.fullmatch(note)
-    names = found[2].split(", ") if found else []
-    if found is None or any(timed(name)[1] is None for name in names):  # or a name has a comma
+    match = _IN_SECONDS.fullmatch(note)
+    names = match[2].split(", ") if match else []
+    if match is None or any(timed(name)[1] is None for name in names):  # or a name has a comma
         return note
     kept = [name for name in names if timed(name)[0] in metrics]
-    return found[1] + in_seconds(kept) if kept else ""
+    return match[1] + in_seconds(kept) if kept else ""
 
 
 def _check_kinds(parameters: Sequence[str], entry: Entry, kinds: dict[str, Value]) -> None:

@@ -93,17 +93,17 @@ def tau(directory: Path, application: Application, inclusive: bool = False) -> l
     ReadError
         Without the library; where there are no profiles, a truncated or a broken one.
     """
-    found = [path for path in below(directory, _PROFILES, DEPTH) if path.name.count(".") == 3]
-    if not found:
+    profiles = [path for path in below(directory, _PROFILES, DEPTH) if path.name.count(".") == 3]
+    if not profiles:
         raise ReadError(
             f"{directory}: no TAU profiles (profile.0.0.0) up to {DEPTH} folders deep; was the program "
             "started with tau_exec or built with TAU's compilers, and did it end normally?"
         )
-    for path in found:
+    for path in profiles:
         _check_profile(path)
-    folder = found[0].parent
+    folder = profiles[0].parent
     folder = folder.parent if folder.name.startswith("MULTI__") else folder
-    frame = _read("from_tau", folder, {}, found[0])
+    frame = _read("from_tau", folder, {}, profiles[0])
     return samples(frame, {TIME: _MICROSECONDS}, str(folder), inclusive)
 
 

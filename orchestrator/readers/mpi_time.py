@@ -78,13 +78,13 @@ def _rows(item: RankFile, inclusive: bool) -> dict[str, Row]:
 
 def _functions(rows: Mapping[str, Row]) -> dict[str, Row]:
     """Return the functions that call operations, with the time in these."""
-    found: dict[str, Row] = {}
+    callers: dict[str, Row] = {}
     for path, row in rows.items():
         caller = path.rpartition("->")[0]
         if caller not in ("", ROOT):
-            total = found.setdefault(caller, {TIME: 0.0})
+            total = callers.setdefault(caller, {TIME: 0.0})
             total[TIME] += row[TIME]
-    return found
+    return callers
 
 
 def _elapsed(item: RankFile) -> tuple[float, float]:

@@ -67,7 +67,7 @@ def times(text: str, elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, .
 
 def _times(text: str, elapsed: float, longest: float) -> tuple[Candidate, ...]:
     """Return the candidates in a text no part of which is longer than some seconds."""
-    found: dict[str, list[Candidate]] = {}
+    parts: dict[str, list[Candidate]] = {}
     totals: dict[str, list[Candidate]] = {}
     tables: dict[str, int] = {}
     table, blocks = None, [list[_Line]()]
@@ -77,16 +77,16 @@ def _times(text: str, elapsed: float, longest: float) -> tuple[Candidate, ...]:
             candidates = [row[0]]
             tables[row[0].pattern] = row[1]
         for candidate in candidates:
-            of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else found
+            of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else parts
             of_all.setdefault(candidate.pattern, []).append(candidate)
         if candidates:
             blocks[-1].append(_line(line, candidates[0].pattern))
         else:
             blocks.append([])
         table = table_of(line, table, bool(candidates))
-    found |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
+    parts |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     merged, ids = [], dict[str, str]()
-    for pattern, items in found.items():
+    for pattern, items in parts.items():
         named = bool(items[0].callpath) and _names_the_whole(items[0])
         if not named and any(item.value - tick(item) > longest for item in items):
             continue

@@ -106,16 +106,16 @@ def table_of(line: str, above: Table | None, is_time: bool) -> Table | None:
 
 def told_apart(item: Candidate, number: int, behind: int, text: str) -> Candidate | None:
     """Return how so many rows are told from other lines with their label; None where nothing tells them."""
-    found = re.findall(item.pattern, text, re.MULTILINE)
-    if len(found) == number:
+    matches = re.findall(item.pattern, text, re.MULTILINE)
+    if len(matches) == number:
         return item
     whole = rf"{item.pattern}(?=(?:[ \t|%]+[^\s|%]+){{{behind}}}[ \t|%]*$)"  # a row of so many columns
     if behind and len(re.findall(whole, text, re.MULTILINE)) == number:
         return replace(item, pattern=whole)
     value = item.line.split()
-    if number > 1 or not {found[0], found[-1]} & {*value}:
+    if number > 1 or not {matches[0], matches[-1]} & {*value}:
         return None
-    return replace(item, aggregate="first" if found[0] in value else "last")
+    return replace(item, aggregate="first" if matches[0] in value else "last")
 
 
 def _fields(parting: re.Pattern[str], line: str) -> list[str]:

@@ -32,13 +32,13 @@ def only_one(directory: Path, suffix: str, depth: int, remedy: str) -> Path:
     ReadError
         Where there is none, with the remedy, and where there are several.
     """
-    found = below(directory, f"*{suffix}", depth)
-    if not found:
+    files = below(directory, f"*{suffix}", depth)
+    if not files:
         raise ReadError(f"{directory}: no {suffix} file up to {depth} folders deep; {remedy}")
-    if len(found) > 1:
-        names = ", ".join(str(path.relative_to(directory)) for path in found)
+    if len(files) > 1:
+        names = ", ".join(str(path.relative_to(directory)) for path in files)
         raise ReadError(f"{directory}: several {suffix} files where one was expected: {names}")
-    return found[0]
+    return files[0]
 
 
 def without_called(

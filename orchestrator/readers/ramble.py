@@ -70,12 +70,12 @@ def read(text: str, source: str, parameters: Sequence[str] | None = None) -> Mea
 def _experiments(text: str, source: str) -> list[Mapping[str, Any]]:
     try:
         document = json.loads(text)
-        found = document["experiments"]
+        experiments = document["experiments"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ReadError(f"{source}: not the results of a Ramble workspace: {error!r}") from error
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    if not isinstance(experiments, list) or not all(isinstance(item, dict) for item in experiments):
         raise ReadError(f"{source}: not the results of a Ramble workspace: no list of experiments")
-    return found
+    return experiments
 
 
 def _counts(item: Mapping[str, Any]) -> bool:
@@ -101,11 +101,11 @@ def _parameters(experiments: Sequence[Mapping[str, Any]], settings: Sequence[Set
     own = [name for name in settings[0] if not _OF_RAMBLE.match(name) and name not in _RESOURCES]
     resources = [name for name in _RESOURCES if name in settings[0]]
     ordered = sorted([*own, *resources], key=lambda name: not is_given(name))
-    found = differing(settings, ordered)
+    candidates = differing(settings, ordered)
     return tuple(
         name
-        for place, name in enumerate(found)
-        if is_given(name) or not any(follows(settings, name, other) for other in found[:place])
+        for place, name in enumerate(candidates)
+        if is_given(name) or not any(follows(settings, name, other) for other in candidates[:place])
     )
 
 

@@ -61,14 +61,14 @@ def read_ranks(directory: Path, form: Format, nothing: str) -> list[RankFile]:
         Where there is no file; where a rank's file is missing, broken or there twice; where a rank did not
         end by itself; for a value that has overflowed.
     """
-    found = [_rank_file(path, form) for path in below(directory, f"*{form.suffix}", DEPTH)]
-    if not found:
+    files = [_rank_file(path, form) for path in below(directory, f"*{form.suffix}", DEPTH)]
+    if not files:
         raise ReadError(
             _cut(directory, form)
             or f"{directory}: no *{form.suffix} file up to {DEPTH} folders deep: {nothing}"
         )
-    _check_complete(directory, found, form)
-    return sorted(found, key=lambda item: item.rank)
+    _check_complete(directory, files, form)
+    return sorted(files, key=lambda item: item.rank)
 
 
 def _cut(directory: Path, form: Format) -> str:

@@ -46,12 +46,12 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
 
 
 def _output_files(directory: Path, patterns: Iterable[str]) -> list[Path]:
-    found = {path for pattern in patterns for path in directory.glob(pattern) if path.is_file()}
-    if len(found) > MOST_FILES:
+    files = {path for pattern in patterns for path in directory.glob(pattern) if path.is_file()}
+    if len(files) > MOST_FILES:
         raise ReadError(
-            f"{directory}: {len(found)} output files match {', '.join(patterns)}; at most {MOST_FILES}"
+            f"{directory}: {len(files)} output files match {', '.join(patterns)}; at most {MOST_FILES}"
         )
-    return sorted(found)
+    return sorted(files)
 
 
 def text_of(path: Path) -> str:

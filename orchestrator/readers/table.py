@@ -78,11 +78,11 @@ def read_csv(text: str, source: str, reading: Reading = EVERYTHING) -> Measureme
     ReadError
         With file and line.
     """
-    found = list(_csv_rows(text, source))
-    header, rows = _split(found, reading, source)
+    lines = list(_csv_rows(text, source))
+    header, rows = _split(lines, reading, source)
     places: Sequence[str] = [place for place, _ in rows]
     fields: Sequence[list[str]] = [row for _, row in rows]
-    where = found[0][0] if found else source
+    where = lines[0][0] if lines else source
     header, fields = _without_empty_ends(header, fields)
     pointed = None if _delimiter(text) == "," else with_points(fields)
     commas = [] if pointed is None else ["commas in numbers are taken for decimal points"]

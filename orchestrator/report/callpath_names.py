@@ -51,12 +51,14 @@ def selected(callpaths: Iterable[str], texts: Sequence[str] | None) -> frozenset
     short = shortened(callpaths)
     if not texts:
         return frozenset(short)
-    found = {text: [path for path, name in short.items() if text in path or text in name] for text in texts}
+    matching = {
+        text: [path for path, name in short.items() if text in path or text in name] for text in texts
+    }
     for text in texts:
-        if not found[text]:
+        if not matching[text]:
             some = ", ".join([*short][:_EXAMPLES]) + ", ..." * (len(short) > _EXAMPLES)
             raise CampaignError(f"--callpath {text!r} is in none of the {len(short)} call paths: {some}")
-    return frozenset(chain.from_iterable(found.values()))
+    return frozenset(chain.from_iterable(matching.values()))
 
 
 def named(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -136,15 +136,15 @@ def _not_compared(
     keys = [row.key for row in rows if row.ratio is None]
     keys += [(*key, ()) for key in asked if key in second and key not in there]
     peaks = [_peaks(side) for side in sides]
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     for key in keys:
         sizes = [_largest(side.get(key[:2]), key[2]) for side in (first, second)]
         shares = [size / peak[key[1]] if size > 0 else 0.0 for size, peak in zip(sizes, peaks, strict=True)]
         if min(shares) > 0:
-            found[key] = "no common points, and no models of both"
+            reasons[key] = "no common points, and no models of both"
         elif max(shares) > RELEVANT_SHARE:
-            found[key] = f"every value of {question.names[shares[0] > 0]} is zero, negative or missing"
-    return found
+            reasons[key] = f"every value of {question.names[shares[0] > 0]} is zero, negative or missing"
+    return reasons
 
 
 def _largest(item: Measurement | None, category: Category) -> float:

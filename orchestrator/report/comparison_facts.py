@@ -50,11 +50,11 @@ def disturbances(first: Facts, second: Facts, names: tuple[str, str]) -> tuple[s
     """
     if first.get("from") == second.get("from"):
         return ()
-    found = {
+    disturbed = {
         name: [label for label in DISTURBED if label in side]
         for name, side in zip(names, (first, second), strict=True)
     }
-    said = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in found.items() if labels)
+    said = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in disturbed.items() if labels)
     if not said:
         return ()
     return (
@@ -81,11 +81,11 @@ def of_measurements(known: Measurements) -> Facts:
 
 def of_file(path: Path) -> Facts:
     """Return what identifies a file."""
-    found = {"from": str(path)}
+    facts = {"from": str(path)}
     if path.is_file():
         digest = storage.file_hash(path)
-        found |= {"written": iso(path.stat().st_mtime)} | ({"content": _short(digest)} if digest else {})
-    return found
+        facts |= {"written": iso(path.stat().st_mtime)} | ({"content": _short(digest)} if digest else {})
+    return facts
 
 
 def of_campaign(directory: Path, other: bool = False) -> Facts:

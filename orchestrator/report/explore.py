@@ -96,18 +96,18 @@ def explored(known: Measurements, most: int = MOST, intervals: int = INTERVALS) 
     intervals
         Of a parameter with many values.
     """
-    found = samples(known, most)
-    columns = (*found.parameters, *found.responses)
+    sampled = samples(known, most)
+    columns = (*sampled.parameters, *sampled.responses)
     shares = similarity(columns)
     steps, tree = merges(columns, shares)
-    rankings = tuple((response, _ranking(found, response, intervals)) for response in found.responses)
+    rankings = tuple((response, _ranking(sampled, response, intervals)) for response in sampled.responses)
     return Exploration(
-        samples=found,
+        samples=sampled,
         rankings=rankings,
         shares=shares,
         tree=tree,
         merges=steps,
-        findings=tuple(_findings(found, rankings, shares)),
+        findings=tuple(_findings(sampled, rankings, shares)),
     )
 
 

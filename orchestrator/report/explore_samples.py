@@ -88,14 +88,14 @@ def samples(known: Measurements, most: int) -> Samples:
     varied = tuple(column for column in columns if _varies(column))
     if not varied:
         raise ModelError("no parameter has more than one measured value: there is nothing to explore")
-    found = _responses(known)
-    usable = [column for column in found if _varies(column)]
+    responses = _responses(known)
+    usable = [column for column in responses if _varies(column)]
     if not usable:
         raise ModelError("no response varies: every call path has the same value at all points, or none")
     kept = _largest(usable, most)
     fixed = [f"{column.name}={_only(column)}" for column in columns if not _varies(column)]
     notes = [f"left out, with one value each: {', '.join(fixed)}"] if fixed else []
-    if constant := [column.name for column in found if not _varies(column)]:
+    if constant := [column.name for column in responses if not _varies(column)]:
         rest = f" and {len(constant) - _EXAMPLES} more" if len(constant) > _EXAMPLES else ""
         notes.append(f"the same at all points, and left out: {', '.join(constant[:_EXAMPLES])}{rest}")
     if len(kept) < len(usable):
@@ -125,15 +125,15 @@ def _order(value: Value) -> tuple[bool, float, str]:
 def _responses(known: Measurements) -> list[Column]:
     names = _names(known)
     rows = {point: k for k, point in enumerate(known.points)}
-    found = []
+    responses = []
     for item, name in zip(known.items, names, strict=True):
         values = np.full(len(rows), np.nan)
         for point, repetitions in item.values.items():
             finite = [value for value in repetitions if np.isfinite(value)]
             if finite:
                 values[rows[point]] = np.median(finite)
-        found.append(Column(name=name, values=values, callpath=item.callpath, metric=item.metric))
-    return found
+        responses.append(Column(name=name, values=values, callpath=item.callpath, metric=item.metric))
+    return responses
 
 
 def _names(known: Measurements) -> list[str]:

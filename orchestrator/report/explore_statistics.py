@@ -99,11 +99,11 @@ def similarity(columns: Sequence[Column]) -> Floats:
     Squared rank correlations between numbers, as in the paper.
     """
     ranks = {column.name: stats.rankdata(column.values) for column in columns if _complete(column)}
-    found = np.eye(len(columns))
+    shares = np.eye(len(columns))
     for i, first in enumerate(columns):
         for j in range(i):
-            found[i, j] = found[j, i] = _common(first, columns[j], ranks)
-    return found
+            shares[i, j] = shares[j, i] = _common(first, columns[j], ranks)
+    return shares
 
 
 def merges(columns: Sequence[Column], shares: Floats) -> tuple[tuple[Merge, ...], Floats]:

@@ -63,13 +63,13 @@ def steep(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
     Powers fit an exponential where it was measured, and are far too low beyond.
     """
-    found: dict[str, float] = {}
+    exponents: dict[str, float] = {}
     for factor in (factor for row in rows for term in row.get("terms", ()) for factor in term["factors"]):
         name, exponent = factor["parameter"], factor["exponent"]
         if exponent >= STEEP:
-            found[name] = max(exponent, found.get(name, 0.0))
+            exponents[name] = max(exponent, exponents.get(name, 0.0))
     return [
         f"models grow as {name}**{plain(exponent)}: if {name} acts exponentially, as 2**{name}, they are too "
         f"low beyond what was measured; let n = 2**{name} be the parameter, and give the program log2(n)"
-        for name, exponent in found.items()
+        for name, exponent in exponents.items()
     ]

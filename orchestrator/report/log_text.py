@@ -75,14 +75,14 @@ def _spent(history: Mapping[str, Any]) -> Iterator[str]:
     if attempts["in flight"]:
         flying = count(attempts["in flight"], "attempt")
         yield f"  {'reserved, in flight':<24} {hours_in(spent['reserved'], unit):>10}  {flying}"
-    if history["reference"]["runs"]:
-        found = history["reference"]
-        yield f"  of this {hours_in(found['cost'], unit)} for {count(found['runs'], 'reference run')}"
+    reference = history["reference"]
+    if reference["runs"]:
+        yield f"  of this {hours_in(reference['cost'], unit)} for {count(reference['runs'], 'reference run')}"
     if spent["estimated"]:
         most = hours_in(spent["estimated"], unit)
         yield f"  at most {most} of it is an upper bound: not every end was observed"
-    for host, found in history["hosts"].items():
-        yield f"  on {host} {found['failed']} of {count(found['attempts'], 'attempt')} failed"
+    for host, there in history["hosts"].items():
+        yield f"  on {host} {there['failed']} of {count(there['attempts'], 'attempt')} failed"
 
 
 def _unused(

@@ -51,7 +51,7 @@ def describe(
     if levels:
         from orchestrator.models.intervals import predictive
 
-        found = predictive(model, points).intervals(levels, runs)
+        intervals = predictive(model, points).intervals(levels, runs)
         for k, prediction in enumerate(predictions):
             prediction["intervals"] = [
                 {
@@ -60,7 +60,7 @@ def describe(
                     "low": number(item.low[k]),
                     "high": number(item.high[k]),
                 }
-                for item in found
+                for item in intervals
             ]
     short = short_form(model, points[0] if points else None)
     return {**model.document(), **({} if short is None else {"short": short}), "predictions": predictions}
@@ -283,15 +283,15 @@ def published(directory: Path, state: State) -> dict[str, Any]:
     Where the file is missing, damaged or of another campaign, there are no models in it.
     """
     try:
-        found = json.loads((directory / FILE_NAME).read_bytes())
+        document = json.loads((directory / FILE_NAME).read_bytes())
     except (OSError, ValueError):
-        found = None
-    if not _is_of(found, state):
+        document = None
+    if not _is_of(document, state):
         return {**_EMPTY, "outdated": _no_models(state)}
-    current = found.get("basis") == _basis(directory, state)
+    current = document.get("basis") == _basis(directory, state)
     # Of a validation that was discarded the file does not know.
     checked: dict[str, Any] = {} if _is_validated(state) else {"validation": []}
-    return {**_EMPTY, **found, **checked, "outdated": None if current else _difference(found, state)}
+    return {**_EMPTY, **document, **checked, "outdated": None if current else _difference(document, state)}
 
 
 _EMPTY: dict[str, Any] = {"models": [], "validation": [], "contradictions": [], "fastest": None}

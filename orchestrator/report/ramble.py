@@ -29,7 +29,7 @@ def experiments(proposals: Sequence[Proposal]) -> str:
     by_repetitions: dict[int, list[Point]] = {}
     for item in proposals:
         by_repetitions.setdefault(item.repetitions, []).append(item.point)
-    found = {
+    named = {
         _name(points[0], repetitions): _experiment(points, repetitions)
         for repetitions, points in by_repetitions.items()
     }
@@ -38,7 +38,7 @@ def experiments(proposals: Sequence[Proposal]) -> str:
         "# a variable here, define them from these variables.",
         *(f"# {item.point.key} ({item.repetitions}): {item.why}" for item in proposals),
     ]
-    text = yaml.safe_dump({"experiments": found}, sort_keys=False, default_flow_style=None, width=100)
+    text = yaml.safe_dump({"experiments": named}, sort_keys=False, default_flow_style=None, width=100)
     return "\n".join([*comments, text])
 
 

@@ -133,17 +133,17 @@ def ordered(table: Sequence[dict[str, Any]], keys: Sequence[str]) -> list[dict[s
     CampaignError
         For a key that is no column.
     """
-    found = list(table)
+    rows = list(table)
     for key in reversed(keys):
         name, falling = key.removeprefix("-"), key.startswith("-")
         known = [*COLUMNS, *(table[0]["point"] if table else ())]
         if table and name not in known:
             raise CampaignError(f"runs cannot be sorted by {name!r}: {did_you_mean(name, known)}")
-        with_value = [row for row in found if _cell(row, name) not in (None, "")]
-        without = [row for row in found if _cell(row, name) in (None, "")]
+        with_value = [row for row in rows if _cell(row, name) not in (None, "")]
+        without = [row for row in rows if _cell(row, name) in (None, "")]
         with_value.sort(key=lambda row: _comparable(_cell(row, name)), reverse=falling)
-        found = [*with_value, *without]
-    return found
+        rows = [*with_value, *without]
+    return rows
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Any:

@@ -39,16 +39,16 @@ def describe(model: Model, study: Study, points: Sequence[Point], target: float)
 
 
 def _described(model: Model, study: Study, point: Point, target: float) -> dict[str, Any]:
-    found, limited = curve_and_limit(model, study, point, target)
+    curve, limited = curve_and_limit(model, study, point, target)
     return {
         "point": point.as_dict(),
         "processes": study.processes.text,
         "along": study.along,
         "scaling": "weak" if study.weak else "strong",
         "reference": study.reference(point).as_dict(),
-        "curve": list(_rows(found)),
+        "curve": list(_rows(curve)),
         "limit": _limit(limited),
-        "fastest": _fastest(found),
+        "fastest": _fastest(curve),
     }
 
 

@@ -17,12 +17,12 @@ _PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 
 def draw_speedup(axes: Axes, model: Model, measured: Measurement, study: Study, point: Point) -> None:
     """Draw the speedup with its 90 % interval, measured ones as dots, and the ideal as a dashed line."""
-    found = curve(model, study, study.path(point))
-    _draw_band(axes, found.processes, found.speedup)
+    drawn = curve(model, study, study.path(point))
+    _draw_band(axes, drawn.processes, drawn.speedup)
     known = _measured(measured, study, point)
     axes.plot(list(known), list(known.values()), "o", markersize=3, color=_MEASURED)
-    ideal = found.processes / _start(study, point)
-    axes.plot(found.processes, ideal, color=_IDEAL, linestyle="--", linewidth=0.8)
+    ideal = drawn.processes / _start(study, point)
+    axes.plot(drawn.processes, ideal, color=_IDEAL, linestyle="--", linewidth=0.8)
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(_PLAIN)
     _label(axes, study, point)

@@ -230,11 +230,11 @@ def _evaluation_point(state: State) -> Point | None:
 
 def _references(state: State) -> dict[str, Any] | None:
     """Return what reference runs were made, and their cost in core-hours; None without any."""
-    found = references(state)
-    if not found.points:
+    reference = references(state)
+    if not reference.points:
         return None
-    points = [point.as_dict() for point in found.points]
-    return {"points": points, "measured": found.runs, "cost": core_hours(found.cost)}
+    points = [point.as_dict() for point in reference.points]
+    return {"points": points, "measured": reference.runs, "cost": core_hours(reference.cost)}
 
 
 def no_validation(state: State) -> str | None:

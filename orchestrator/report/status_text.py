@@ -127,11 +127,11 @@ def kept_back(cost: Mapping[str, Any]) -> str:
 
 def pace_line(status: Mapping[str, Any]) -> str:
     """Return what becomes of the campaign at the pace of its last rounds."""
-    found = status["pace"]
-    final, seconds = found["final_uncertainty_percent"], found["seconds_left"]
+    pace = status["pace"]
+    final, seconds = pace["final_uncertainty_percent"], pace["seconds_left"]
     end = "" if seconds is None else f"in {about(seconds)} of running"
     if final is None:
-        return f"at this pace: {found['no_trend']}" + (f"; the budget is spent {end}" if end else "")
+        return f"at this pace: {pace['no_trend']}" + (f"; the budget is spent {end}" if end else "")
     when = f", {end}" if end else ""
     return f"at this pace: uncertainty of {uncertainty(final / 100)} when the budget is spent{when}"
 
@@ -151,18 +151,19 @@ def standing(status: Mapping[str, Any]) -> str:
 
 def _controller_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
     """Return which controller is running, or how to continue a campaign that is not over."""
-    found = status["controller"]
-    known = f"the controller on {found['host']}, pid {found['pid']}," if found["host"] else "a controller"
-    when = "" if found["since"] is None else instant(found["since"], status["virtual"])
+    controller = status["controller"]
+    host = controller["host"]
+    known = f"the controller on {host}, pid {controller['pid']}," if host else "a controller"
+    when = "" if controller["since"] is None else instant(controller["since"], status["virtual"])
     since = f" since {when}" if when else ""
-    if found["state"] == "at work":
+    if controller["state"] == "at work":
         return [f"{known} is running{since}"]
     if status["state"] == "stopped":
         return []
-    if found["state"] == "unknown":
+    if controller["state"] == "unknown":
         return [f"{known} wrote last at {when}; only that host shows whether it still runs"]
     resume = "" if directory is None else f"; to continue: orchestrator resume {shlex.quote(str(directory))}"
-    if found["host"] is None:
+    if host is None:
         return [f"no controller is running{since}{resume}"]
     killed = f"{known} was killed or its machine failed after {when}"
     return [f"no controller is running: {killed}{resume}"]
@@ -222,11 +223,12 @@ def _trouble_lines(status: Mapping[str, Any]) -> list[str]:
         since = datetime.fromisoformat(item["since"]).timestamp()
         lasted = max(0.0, now - since)
         lines.append(outage(item["what"], since, item["jobs"], item["blocking"], lasted, item["reason"]))
-    found = status["infrastructure"]
-    if found["waits_until"] is not None and datetime.fromisoformat(found["waits_until"]).timestamp() > now:
+    trouble = status["infrastructure"]
+    until = trouble["waits_until"]
+    if until is not None and datetime.fromisoformat(until).timestamp() > now:
         lines.append(
-            f"{found['tries_in_a_row']} tries in a row failed because of the infrastructure "
-            f"({found['reason']}); nothing is begun before {moment(found['waits_until'])}"
+            f"{trouble['tries_in_a_row']} tries in a row failed because of the infrastructure "
+            f"({trouble['reason']}); nothing is begun before {moment(until)}"
         )
     return lines
 

@@ -85,7 +85,7 @@ def launch_script(campaign: Campaign) -> Problems:
 
 def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
     """Return what the runs of a campaign occupy, each with the settings of the first such run."""
-    found: dict[Resources, Mapping[str, Value]] = {}
+    shapes: dict[Resources, Mapping[str, Value]] = {}
     validated = campaign.evaluation_point if campaign.validate else None
     points = campaign.space.some()
     for point in itertools.chain(points, [] if validated is None else [validated]):
@@ -93,8 +93,8 @@ def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
         with suppress(ValueError, CampaignError):
             values = campaign.values(point)
             if campaign.application_spec.check(values) is None:
-                found.setdefault(campaign.resources_at(values), values)
-    return found
+                shapes.setdefault(campaign.resources_at(values), values)
+    return shapes
 
 
 def files(campaign: Campaign) -> Problems:

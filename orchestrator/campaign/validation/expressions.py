@@ -47,13 +47,13 @@ def expressions(campaign: Campaign) -> Problems:
         wanted += [(("program", "check", i), text, "truth") for i, text in enumerate(campaign.program.check)]
     for path, text, kind in wanted:
         try:
-            found = campaign.expression(text).kind
+            own = campaign.expression(text).kind
         except ExpressionError as error:
             yield Problem(path, f"{error}{_unused(campaign, text) if path[0] == 'constraints' else ''}")
             continue
-        if found != kind:
+        if own != kind:
             remedy = "write a comparison, such as p <= 64" if kind == "truth" else "write a number"
-            yield Problem(path, f"expression {text!r} gives a {found}, not a {kind}; {remedy}")
+            yield Problem(path, f"expression {text!r} gives a {own}, not a {kind}; {remedy}")
     yield from _templates(campaign)
 
 
@@ -103,12 +103,12 @@ def environments(campaign: Campaign) -> Problems:
     sections += [(("measure", "effort", "environment"), effort.environment)] if effort is not None else []
     for path, variables in sections:
         for name, text in variables.items():
-            found = next((item for item in _BRACED.findall(text) if item in known), None)
-            if found is not None:
+            varying = next((item for item in _BRACED.findall(text) if item in known), None)
+            if varying is not None:
                 place = "program.environment"
                 if campaign.program is None:
-                    place = f"the launch template, as export {name}={{{{{found}}}}}"
+                    place = f"the launch template, as export {name}={{{{{varying}}}}}"
                 yield Problem(
                     (*path, name),
-                    f"is the same for all runs, so {{{found}}} would not be replaced: write it in {place}",
+                    f"is the same for all runs, so {{{varying}}} would not be replaced: write it in {place}",
                 )

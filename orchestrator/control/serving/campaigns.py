@@ -165,11 +165,11 @@ class Board:
 
     def find(self) -> None:
         """Look for campaigns that were begun or deleted since the last call."""
-        found = {}
+        campaigns = {}
         for directory in dict.fromkeys(path for root in self._roots for path in _below(root)):
             known = ServedCampaign(directory)
-            found[known.key] = self.campaigns.get(known.key, known)
-        self.campaigns = found
+            campaigns[known.key] = self.campaigns.get(known.key, known)
+        self.campaigns = campaigns
 
     def look(self) -> bool:
         """Read what journals have more than before; return whether any row changed."""

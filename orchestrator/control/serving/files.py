@@ -42,14 +42,14 @@ def _failed(item: RunState) -> Iterator[int]:
 
 def sizes(directory: Path, attempt: Attempt) -> Mapping[str, int]:
     """Return the files of an attempt that can be shown, with their bytes."""
-    found = {}
+    shown = {}
     for name in NAMES:
         try:
             with _opened(directory, attempt, name) as file:
-                found[name] = os.fstat(file.fileno()).st_size
+                shown[name] = os.fstat(file.fileno()).st_size
         except OSError:
             continue
-    return found
+    return shown
 
 
 def text(directory: Path, attempt: Attempt, name: str) -> str:

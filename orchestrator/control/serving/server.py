@@ -88,16 +88,16 @@ def _configuration(site: Site, token: str) -> uvicorn.Config:
 def listener(port: int | None) -> socket.socket:
     """Return a socket that accepts connections from this machine; ``port`` as in `serve`."""
     for wanted in (PORT, 0) if port is None else (port,):
-        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            found.bind((HOST, wanted))
-            found.listen(128)
+            opened.bind((HOST, wanted))
+            opened.listen(128)
         except OSError as error:
-            found.close()
+            opened.close()
             failed = error
         else:
-            return found
+            return opened
     raise CampaignError(
         f"cannot listen on port {wanted}: {failed.strerror}; give another --port, or --port 0 for a free one"
     ) from failed

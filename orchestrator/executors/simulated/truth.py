@@ -105,10 +105,10 @@ def modelled(
         key = tuple(values[name] for name in parameters)
         if key not in known:
             there = Point(tuple(zip(parameters, key, strict=True)))
-            found = ((path, metric, _value(same, there)) for (path, metric), same in paths.items())
+            predicted = ((path, metric, _value(same, there)) for (path, metric), same in paths.items())
             known[key] = [
                 Sample(path, metric, float(round(value)) if metric in EFFORT else value)
-                for path, metric, value in found
+                for path, metric, value in predicted
                 if math.isfinite(value)
             ]
         return known[key]
@@ -116,11 +116,11 @@ def modelled(
     def exact(run: Run) -> SimulatedRun:
         samples = samples_at(run.point)
         timed = tuple(sample for sample in samples if sample.metric not in EFFORT)
-        found = SimulatedRun(timed, seconds_of(timed))
+        plain = SimulatedRun(timed, seconds_of(timed))
         if run.kind != "effort":
-            return found
+            return plain
         counts = tuple(sample for sample in samples if sample.metric in EFFORT)
-        return SimulatedRun(counts, slowdown * found.seconds) if counts else counted(found, slowdown)
+        return SimulatedRun(counts, slowdown * plain.seconds) if counts else counted(plain, slowdown)
 
     return exact
 
@@ -147,14 +147,14 @@ def noisy(exact: Exact, noise: float) -> Truth:
     """
 
     def truth(run: Run, rng: np.random.Generator) -> SimulatedRun:
-        found = exact(run)
+        quiet = exact(run)
         if run.kind == "effort":
-            return SimulatedRun(found.samples, found.seconds * _factor(noise, rng))
+            return SimulatedRun(quiet.samples, quiet.seconds * _factor(noise, rng))
         samples = tuple(
             Sample(item.callpath, item.metric, item.value * _factor(noise, rng), item.aggregate)
             if item.metric in _TIMES
             else item
-            for item in found.samples
+            for item in quiet.samples
         )
         return SimulatedRun(samples, seconds_of(samples))
 

@@ -84,11 +84,11 @@ def ceiling(options: JobOptions, cluster: Cluster) -> Ceiling | None:
         Where the jobs are to be.
     """
     possible, limits = meant(cluster.partitions, chosen(options, "partition")), cluster.enforced
-    found = [
+    ceilings = [
         *_of_partitions(possible, options, limits),
         *_of_accounting([item.name for item in possible], options, limits),
     ]
-    return min(found, key=lambda item: item.seconds, default=None)
+    return min(ceilings, key=lambda item: item.seconds, default=None)
 
 
 def granting(
@@ -150,12 +150,12 @@ def widest(options: JobOptions, cluster: Cluster, kind: str) -> Width | None:
         ``cpu`` or ``node``, as Slurm calls it.
     """
     names = [item.name for item in meant(cluster.partitions, chosen(options, "partition"))]
-    found: list[Width] = []
+    widths: list[Width] = []
     for field, allows in _MOST.items():
         stated = partial(_amount, field=field, kind=kind)
         under = _under_each(options, names, cluster.enforced, stated)
-        found += [Width(amount, of, allows) for amount, of in _highest(under)]
-    return min(found, key=lambda item: item.amount, default=None)
+        widths += [Width(amount, of, allows) for amount, of in _highest(under)]
+    return min(widths, key=lambda item: item.amount, default=None)
 
 
 def _amount(item: Qos | Association, field: str, kind: str) -> int | None:

@@ -257,11 +257,11 @@ def _indices(text: str) -> Sequence[int | None]:
     """Expand ``7``, ``[0-3,7]``, ``[0-6:2]`` and ``[0-3%2]``, as array elements are listed."""
     if not text.startswith("["):
         return [_integer(text) if text else None]
-    found = re.fullmatch(r"\[([\d,:-]+)(?:%\d+)?\]", text)
-    if found is None:
+    match = re.fullmatch(r"\[([\d,:-]+)(?:%\d+)?\]", text)
+    if match is None:
         raise ValueError(f"{text!r} is no list of array indices")
     indices: list[int | None] = []
-    for item in found[1].split(","):
+    for item in match[1].split(","):
         span, _, step = item.partition(":")
         first, _, last = span.partition("-")
         stop = _integer(last or first) + 1

@@ -86,10 +86,10 @@ def path(files: str, attempt: Attempt) -> str:
 
 def spending(history: History) -> dict[str, Any] | None:
     """Return what was spent, reserved and allowed over time, each value until the next time."""
-    found = history.spending
-    if not found.time:
+    ledger = history.spending
+    if not ledger.time:
         return None
-    kept = _steps(found)
+    kept = _steps(ledger)
     unit = campaign_unit(history.state.campaign)
 
     def column(values: Sequence[float]) -> list[float]:
@@ -97,10 +97,10 @@ def spending(history: History) -> dict[str, Any] | None:
 
     return {
         "unit": unit,
-        "time": [found.time[k] - _start(history) for k in kept],
-        "spent": column(found.spent),
-        "reserved": column(found.reserved),
-        "budget": column(found.budget),
+        "time": [ledger.time[k] - _start(history) for k in kept],
+        "spent": column(ledger.spent),
+        "reserved": column(ledger.reserved),
+        "budget": column(ledger.budget),
     }
 
 

@@ -122,20 +122,20 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
         "status": {key: campaign.status[key] for key in ("state", "validation", "fastest", "pace")},
     }
     if not subject.models:
-        found = {"facts": facts, "answer": None, "warnings": ["there are no models yet", *warned]}
-        return {**begin, "head": found, **nothing(), **course_of_it}
+        top = {"facts": facts, "answer": None, "warnings": ["there are no models yet", *warned]}
+        return {**begin, "head": top, **nothing(), **course_of_it}
     paths = call_paths(subject, measured, grid_of(subject))
-    found_answer = answer(subject, paths, campaign.cores, checked=_checked(subject, campaign))
+    answered = answer(subject, paths, campaign.cores, checked=_checked(subject, campaign))
     return {
         **begin,
         "head": {
             "facts": facts,
-            "answer": found_answer,
+            "answer": answered,
             "warnings": [*head.warnings(subject), *warned],
         },
         **_models(subject, paths, measured),
         **course_of_it,
-        "alternatives": _alternatives(found_answer, campaign) or None,
+        "alternatives": _alternatives(answered, campaign) or None,
         "downloads": downloads.downloads(subject, paths.models, campaign.text),
     }
 

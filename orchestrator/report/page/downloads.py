@@ -63,12 +63,12 @@ def _measurements(subject: Subject) -> dict[str, Any]:
 def _named(models: Sequence[Model]) -> list[tuple[str, Model, Formula]]:
     """Return the models that are formulas, each with the name of a function."""
     taken: set[str] = set()
-    found = []
+    formulas = []
     for model in models:
         formula = Formula.of(model.expression, model.parameters)
         if formula is not None:
-            found.append((_name(model, taken), model, formula))
-    return found
+            formulas.append((_name(model, taken), model, formula))
+    return formulas
 
 
 def _name(model: Model, taken: set[str]) -> str:

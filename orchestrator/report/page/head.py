@@ -96,16 +96,16 @@ def _executables(history: History) -> Iterable[dict[str, Any]]:
     seen: set[tuple[str, str]] = set()
     for controller in history.controllers:
         for key, label in _EXECUTABLES.items():
-            found = controller.provenance.get(key) or {}
-            name = str(found.get("path", ""))
-            digest = str(found.get("sha256", ""))
+            program = controller.provenance.get(key) or {}
+            name = str(program.get("path", ""))
+            digest = str(program.get("sha256", ""))
             if not name or (name, digest) in seen:
                 continue
             seen.add((name, digest))
             parts = {
                 "sha256": digest[:_DIGEST],
-                "version": found.get("version"),
-                "git revision": found.get("revision"),
+                "version": program.get("version"),
+                "git revision": program.get("revision"),
             }
             known = [f"{word} {value}" for word, value in parts.items() if value]
             yield _fact(label, name, "; ".join(known) or None)
@@ -193,11 +193,11 @@ def _method(rules: Mapping[str, Any]) -> tuple[str, str | None]:
 
 def warnings(subject: Subject) -> list[str]:
     """Return what a reader must know before trusting the models."""
-    found = extrapolation.of_measured(subject.point, subject.known)
+    texts = extrapolation.of_measured(subject.point, subject.known)
     repeated = any(len(values) > 1 for item in subject.known.items for values in item.values.values())
     if not repeated:
-        found.append("no point was measured more than once: the noise is only estimated from the fit")
-    return [powers(text) for text in (*found, *subject.known.notes)]
+        texts.append("no point was measured more than once: the noise is only estimated from the fit")
+    return [powers(text) for text in (*texts, *subject.known.notes)]
 
 
 def campaign_warnings(subject: Subject, status: Mapping[str, Any]) -> list[str]:

@@ -71,11 +71,11 @@ def _nodes(ratios: Iterable[tuple[str, float]]) -> Iterable[dict[str, Any]]:
     by_node: dict[str, list[float]] = {}
     for node, ratio in ratios:
         by_node.setdefault(node, []).append(ratio)
-    for node, found in sorted(by_node.items()):
-        spread = 100 * float(np.std(found, ddof=1)) if len(found) >= _FEWEST else None
+    for node, own in sorted(by_node.items()):
+        spread = 100 * float(np.std(own, ddof=1)) if len(own) >= _FEWEST else None
         yield {
             "node": node,
             "percent": spread,
-            "median_ratio": float(np.median(found)),
-            "runs": len(found),
+            "median_ratio": float(np.median(own)),
+            "runs": len(own),
         }

@@ -49,15 +49,17 @@ def points(
     seen: dict[Point, _Seen] = {}
     for run, item in history.state.runs.items():
         seen.setdefault(run.point, _Seen()).runs.append((run, item))
-    found = [_point(point, item, history) for point, item in seen.items()]
+    described = [_point(point, item, history) for point, item in seen.items()]
     rest = (pair for pair in excluded if pair[0] not in seen)
-    found += [_unseen(point, "infeasible", reason) for point, reason in islice(rest, _MOST_EXCLUDED)]
+    described += [_unseen(point, "infeasible", reason) for point, reason in islice(rest, _MOST_EXCLUDED)]
     known = failing.regions(history.state)
     for point in space:
         if point not in seen:
             why = failing.why_not(point, known)
-            found.append(_unseen(point, *(("infeasible", why) if why else ("not chosen", "never chosen"))))
-    return found
+            described.append(
+                _unseen(point, *(("infeasible", why) if why else ("not chosen", "never chosen")))
+            )
+    return described
 
 
 def _point(point: Point, seen: _Seen, history: History) -> dict[str, Any]:

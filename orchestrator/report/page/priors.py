@@ -62,12 +62,12 @@ def _row(k: int, without: Model, aided: Model, there: Point, paths: CallPaths) -
 
 
 def _side(model: Model, point: Point, paths: CallPaths) -> dict[str, Any]:
-    found = model.predict([point])
+    predicted = model.predict([point])
     values = np.empty(0) if terms_of(model) else model.value(paths.grid.points())
     return {
         "expression": model.expression,
         "growth": growth.described(model, paths.grid, values),
-        **{name: number(float(getattr(found, name)[0])) for name in ("value", "low", "high")},
+        **{name: number(float(getattr(predicted, name)[0])) for name in ("value", "low", "high")},
         "smape": number(model.smape),
         "noise": number(model.noise),
     }

@@ -29,11 +29,11 @@ class Runs:
 
     def of(self, model: Model) -> Floats:
         """Return what a model is compared with, shape (runs,): NaN in runs of other categories."""
-        found = self.values.get((model.callpath, model.metric), np.full(len(self.points), np.nan))
+        values = self.values.get((model.callpath, model.metric), np.full(len(self.points), np.nan))
         if not model.category:
-            return found
+            return values
         here = np.array([holds_at(model, point) for point in self.points], dtype=bool)
-        return np.where(here, found, np.nan)
+        return np.where(here, values, np.nan)
 
     def groups(self) -> Integers:
         """Return a number per run that is the same for runs at the same point."""
@@ -120,10 +120,10 @@ def outliers(values: Floats, groups: Integers, noise: float) -> list[int]:
     noise
         Relative standard deviation of a single value.
     """
-    found: list[int] = []
+    far: list[int] = []
     for group in np.unique(groups):
         there = np.flatnonzero((groups == group) & np.isfinite(values) & (values > 0))
         if len(there) >= _FEWEST:
             deviations = np.abs(np.log(values[there] / np.median(values[there])))
-            found += there[deviations > _FAR * max(noise, _LEAST_NOISE)].tolist()
-    return sorted(found)
+            far += there[deviations > _FAR * max(noise, _LEAST_NOISE)].tolist()
+    return sorted(far)

@@ -81,17 +81,17 @@ class Subject:
 
         Those of the whole program are the outermost ones, if no call path has its name before its own.
         """
-        there, found, outermost = set(self.callpaths), dict[str, list[str]](), []
+        there, below, outermost = set(self.callpaths), dict[str, list[str]](), []
         for path in self.callpaths:
             above = next((caller for caller in callers(path)[1:] if caller in there), None)
             if above is not None:
-                found.setdefault(above, []).append(path)
+                below.setdefault(above, []).append(path)
             elif path not in ROOTS and len(parts(path)) == 1:
                 outermost.append(path)
-        root = next((name for name in ROOTS if name in there and name not in found), None)
+        root = next((name for name in ROOTS if name in there and name not in below), None)
         if root is not None and outermost:
-            found[root] = outermost
-        return {parent: tuple(names) for parent, names in found.items()}
+            below[root] = outermost
+        return {parent: tuple(names) for parent, names in below.items()}
 
     @cached_property
     def includes(self) -> bool:

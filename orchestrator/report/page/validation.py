@@ -43,14 +43,14 @@ def facts(rows: Sequence[Row], unit: Unit) -> Iterator[dict[str, Any]]:
     points: dict[Point, list[Row]] = {}
     for row in rows:
         points.setdefault(Point.of(row["point"]), []).append(row)
-    for point, found in points.items():
+    for point, there in points.items():
         label = f"Validation at {point}"
-        if len(found) <= _FEW:
-            for row in found:
+        if len(there) <= _FEW:
+            for row in there:
                 value, detail = _texts(row, unit)
                 yield {"label": label, "value": value, "detail": detail, "list": []}
         else:
-            yield {"label": label, **_summary(found), "list": [": ".join(_texts(row, unit)) for row in found]}
+            yield {"label": label, **_summary(there), "list": [": ".join(_texts(row, unit)) for row in there]}
 
 
 def warnings(rows: Sequence[Row], unit: Unit) -> list[str]:
