@@ -20,7 +20,7 @@ from orchestrator.api import campaign_paths
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions, SlurmOptions
 from orchestrator.cli import common
-from orchestrator.control import attempts, planning, priors, refusals, shapes, slurm_preflight
+from orchestrator.control import attempts, cautions, planning, priors, refusals, shapes, slurm_preflight
 from orchestrator.control.assembly import Assembly, assemble, sharing_rules
 from orchestrator.control.execution import executor
 from orchestrator.control.expectation import expect
@@ -114,13 +114,13 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
             "shown_in": built.campaign.stop.unit,
         },
         "packs": _packs(built.campaign),
-        "extrapolation": planning.far_away(built.campaign),
+        "extrapolation": cautions.far_away(built.campaign),
         "names": [
-            *planning.about_parameters(built.campaign),
-            *planning.left_out(built.campaign),
-            *planning.unending(built.campaign),
+            *cautions.about_parameters(built.campaign),
+            *cautions.left_out(built.campaign),
+            *cautions.unending(built.campaign),
         ],
-        "side_by_side": planning.side_by_side(built.campaign, first.cores),
+        "side_by_side": cautions.side_by_side(built.campaign, first.cores),
     }
 
 

@@ -18,7 +18,7 @@ def idle(campaign: Campaign) -> list[str]:
     """Return which parameters change nothing in what a run executes; none where that is not certain.
 
     Only of a program that the campaign file describes is known what it is given. What is called like a
-    resource is left to `orchestrator.control.planning.mere_names`.
+    resource is left to `orchestrator.control.cautions.mere_names`.
     """
     program = campaign.program
     if program is None or isinstance(campaign.executor, SimulatedOptions) or _knows_its_place(campaign):

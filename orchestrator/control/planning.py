@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,30 +9,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.campaign.definition import RESOURCES, Campaign
-from orchestrator.campaign.schema import LocalOptions, Stop
+from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import Stop
 from orchestrator.control import estimation
 from orchestrator.control.assembly import Assembly, policy, strategy
-from orchestrator.control.idle import idle, occupying
 from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
-from orchestrator.executors.local import cores as local_cores
 from orchestrator.journal.events import RoundProposed
 from orchestrator.journal.state import State
 from orchestrator.policy.budget import kept_for_validation, occupied
-from orchestrator.report import extrapolation
 from orchestrator.resources import Reservation, fair_limit
 from orchestrator.space import ListedSpace
 from orchestrator.strategies.drawing import MOST_VAIN, SMALL
 from orchestrator.types import Measurements, Run
-from orchestrator.units import CostUnit, cost_at_least, count, format_cost, in_unit, plain
+from orchestrator.units import cost_at_least, count, format_cost, in_unit
 
 _DRAWING = "sample", "active"  # strategies that draw points at random
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
-_LONG = (
-    86400.0  # seconds for which a budget keeps this machine busy, from which on it is said. Chosen by hand
-)
 _ROUNDING = 1e-9  # of a sum: a limit that is derived from the budget makes the first round cost just that
 
 
@@ -59,6 +52,16 @@ class FirstRound:
     expected: float | None
     validation: Reservation | None = None
     kept: float = 0.0
+
+    @property
+    def need(self) -> float:
+        """The core-seconds that the budget must hold: as expected, or else at most."""
+        return self.needed if self.expected is None else self.expected
+
+    @property
+    def what(self) -> str:
+        """What `need` says of the round."""
+        return "may cost" if self.expected is None else "is expected to cost"
 
 
 def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
@@ -141,104 +144,6 @@ def _states_times(campaign: Campaign) -> bool:
     return campaign.measure.expected_time is not None and campaign.measure.limit_margin is not None
 
 
-def notes(campaign: Campaign, plan: FirstRound) -> list[str]:
-    """Return what the user should know before a campaign begins, beside its costs."""
-    beside = side_by_side(campaign, plan.cores)
-    known = [*far_away(campaign), *about_parameters(campaign), *left_out(campaign), *unending(campaign)]
-    return [*known, *([] if beside is None else [beside])]
-
-
-def unending(campaign: Campaign) -> list[str]:
-    """Return for how long a budget keeps this machine busy, where that is long: its unit may be a mistake."""
-    options, stop = campaign.executor, campaign.stop
-    if not isinstance(options, LocalOptions) or stop.wall_time is not None:
-        return []
-    seconds = stop.budget / options.slots
-    if seconds < _LONG:
-        return []
-    days = plain(seconds / 86400)
-    return [
-        f"the budget of {format_cost(stop.budget, stop.unit)} keeps {count(options.slots, 'slot')} of this "
-        f"machine busy for {days} days, if no other rule stops the campaign: check its unit, or set "
-        "stop.wall_time"
-    ]
-
-
-def left_out(campaign: Campaign) -> list[str]:
-    """Return which values are read from outputs by ``program.output``, and then not kept."""
-    measure, rules = campaign.measure, () if campaign.program is None else campaign.program.output
-    if measure.profiler == "time" and any(rule.metric == "time" for rule in rules):
-        return [
-            "measure.profiler: time takes the time of whole runs; those of program.output are read with "
-            "measure.profiler: stdout"
-        ]
-    names = [name for name in dict.fromkeys(rule.metric for rule in rules) if name not in measure.measured]
-    return (
-        [
-            f"{', '.join(names)} of program.output {'is' if len(names) == 1 else 'are'} left out, as "
-            f"measure.metrics names only {', '.join(measure.measured)}; of a rate, write "
-            f"{{name: {names[0]}, better: higher, model: inverse}} there"
-        ]
-        if names
-        else []
-    )
-
-
-def about_parameters(campaign: Campaign) -> list[str]:
-    """Return which parameters do not do what their names say, or nothing at all."""
-    return [*mere_names(campaign), *idle(campaign)]
-
-
-def mere_names(campaign: Campaign) -> list[str]:
-    """Return which parameters are called like a resource, but decide about none."""
-    program = campaign.program
-    if program is None:
-        return []
-    used = occupying(campaign, program)
-    return [
-        f"parameter {item.name} does not change what a run requests; to request {item.name}, write "
-        f"resources: {{{item.name}: {item.name}}}"
-        for item in campaign.parameters
-        if item.name in RESOURCES and item.name not in used
-    ]
-
-
-def far_away(campaign: Campaign) -> list[str]:
-    """Return in which parameters the evaluation point lies far beyond all values that can be measured."""
-    if campaign.evaluation_point is None:
-        return []
-    values = {item.name: item.values for item in campaign.parameters}
-    return extrapolation.announcements(campaign.evaluation_point, values)
-
-
-def side_by_side(campaign: Campaign, cores: Sequence[int]) -> str | None:
-    """Return what to know of local runs that would be timed at the same time; None where none would be.
-
-    Parameters
-    ----------
-    campaign
-        The campaign.
-    cores
-        Cores of each run.
-    """
-    options = campaign.executor
-    if not isinstance(options, LocalOptions):
-        return None
-    there = local_cores.usable()
-    most = options.slots if options.share_cores else min(options.slots, len(there))
-    begun = [total for total in itertools.accumulate(sorted(cores)) if total <= most]
-    together = min(len(begun), options.max_pending)
-    if together < 2:
-        return None
-    how = f"up to {together} runs are timed side by side"
-    if options.share_cores:
-        return f"{how} and share cores (executor.share_cores): such times depend on what runs beside"
-    return (
-        f"{how}, each bound to cores of its own; memory bandwidth and caches are shared: "
-        "executor.max_pending: 1 times one run after another"
-    )
-
-
 def _expected(assembly: Assembly, runs: tuple[Run, ...], cores: tuple[int, ...]) -> float | None:
     if assembly.campaign.measure.expected_time is None:
         return None
@@ -278,12 +183,13 @@ def _one_by_one(reservations: Sequence[Reservation]) -> float:
 
 def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
     """Refuse a first round that the budget does not hold with the validation; ``single``: of one run."""
-    budget, unit = campaign.stop.budget, campaign.stop.unit
-    need, what = (
-        (plan.needed, "may cost") if plan.expected is None else (plan.expected, "is expected to cost")
-    )
+    budget, unit, need = campaign.stop.budget, campaign.stop.unit, plan.need
     if need > budget * (1 + _ROUNDING):
-        raise CampaignError(f"{_first_round(plan, need, what, unit)}, {_remedy(budget, plan, unit)}")
+        runs = f"{count(len(plan.runs), 'run')} on up to {count(max(plan.cores), 'core')}"
+        raise CampaignError(
+            f"the first round ({runs}) {plan.what} {format_cost(need, unit)}, stop.budget is "
+            f"{in_unit(budget, unit)}: raise stop.budget, {_remedy(plan)}"
+        )
     if single > budget:
         raise CampaignError(
             f"one run of the first round reserves {format_cost(single, unit)}, stop.budget is "
@@ -291,43 +197,26 @@ def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
         )
     if plan.validation is None:
         return
-    kept = plan.kept or plan.validation.reserved
-    if max(need, single) + kept > budget:
-        raise CampaignError(_no_validation(campaign, plan, max(need, single), kept, what))
+    need, kept = max(need, single), plan.kept or plan.validation.reserved
+    if need + kept > budget:
+        times = "measure.expected_time" if plan.expected is None else "a smaller measure.expected_time"
+        raise CampaignError(
+            f"validate: true needs {format_cost(kept, unit)} for a run at {campaign.evaluation_point} "
+            f"({occupied(plan.validation)}) beside the first round, which {plan.what} "
+            f"{in_unit(need, unit)}; stop.budget is {in_unit(budget, unit)}: raise stop.budget to "
+            f"{cost_at_least(need + kept, unit)}, state {times} if that run is shorter, or write "
+            "validate: false"
+        )
 
 
-def _first_round(plan: FirstRound, need: float, what: str, unit: CostUnit) -> str:
-    return (
-        f"the first round ({count(len(plan.runs), 'run')} on up to {count(max(plan.cores), 'core')}) {what} "
-        f"{format_cost(need, unit)}"
-    )
-
-
-def _remedy(budget: float, plan: FirstRound, unit: CostUnit) -> str:
-    expected = (
-        "state measure.expected_time if runs are much shorter than their limit"
-        if plan.expected is None
-        else "correct measure.expected_time if runs are shorter than that"
-    )
-    limit = "lower measure.time_limit or" if plan.expected is None else "lower"
-    return (
-        f"stop.budget is {in_unit(budget, unit)}: raise stop.budget, {limit} measure.repetitions.initial, "
-        f"or {expected}"
-    )
-
-
-def _no_validation(campaign: Campaign, plan: FirstRound, need: float, kept: float, what: str) -> str:
-    """Return why the validation that the campaign asks for cannot be kept, with all figures."""
-    assert plan.validation is not None
-    budget, validation = campaign.stop.budget, plan.validation
-    unit = campaign.stop.unit
-    times = "measure.expected_time" if plan.expected is None else "a smaller measure.expected_time"
-    return (
-        f"validate: true needs {format_cost(kept, unit)} for a run at {campaign.evaluation_point} "
-        f"({occupied(validation)}) beside the first round, which {what} "
-        f"{in_unit(need, unit)}; stop.budget is {in_unit(budget, unit)}: raise stop.budget to "
-        f"{cost_at_least(need + kept, unit)}, state {times} if that run is shorter, or write validate: false"
-    )
+def _remedy(plan: FirstRound) -> str:
+    """Return what makes a first round cheaper than by a larger budget."""
+    if plan.expected is None:
+        return (
+            "lower measure.time_limit or measure.repetitions.initial, or state measure.expected_time if runs "
+            "are much shorter than their limit"
+        )
+    return "lower measure.repetitions.initial, or correct measure.expected_time if runs are shorter than that"
 
 
 def _too_small(stop: Stop, cores: tuple[int, ...], least: float, validated: bool) -> str:

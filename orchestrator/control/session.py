@@ -16,6 +16,7 @@ from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import (
+    cautions,
     execution,
     loop,
     planning,
@@ -263,7 +264,7 @@ def _begin(
     """Return the first event of a campaign; keep what it learned, and say what the user should know."""
     priors.save(built.campaign, directory)
     for text in (
-        *planning.notes(built.campaign, start.plan),
+        *cautions.notes(built.campaign, start.plan.cores),
         *slurm_preflight.notes(built.campaign, cluster),
     ):
         remark(f"note: {text}")

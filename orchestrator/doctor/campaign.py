@@ -17,7 +17,7 @@ from orchestrator.campaign import changes
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.effort import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
-from orchestrator.control import planning, preflight, session, shapes
+from orchestrator.control import cautions, preflight, session, shapes
 from orchestrator.control.assembly import Assembly
 from orchestrator.control.planning import FirstRound
 from orchestrator.doctor.check import Check, failed, missing, ok, warning
@@ -218,7 +218,7 @@ def slots(wanted: int, oversubscribe: bool, usable: int) -> Check:
 def side_by_side(built: Assembly) -> Iterator[Check]:
     """Warn of local runs that would be timed at the same time."""
     smallest = sorted(resources.cores for _, resources in shapes.at_points(built))
-    detail = planning.side_by_side(built.campaign, smallest)
+    detail = cautions.side_by_side(built.campaign, smallest)
     if detail is not None:
         yield warning("timing", detail, "set executor.max_pending: 1, or leave it if runs use little memory")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.control import planning
+from orchestrator.control import cautions
 from orchestrator.control.idle import idle
 
 TEXT = """
@@ -31,7 +31,7 @@ def found(*overrides: str, text: str = TEXT) -> list[str]:
 
 def test_a_parameter_that_reaches_nothing_is_told() -> None:
     assert found() == [NOTE]
-    assert NOTE in planning.about_parameters(loader.loads(TEXT))
+    assert NOTE in cautions.about_parameters(loader.loads(TEXT))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_nothing_is_told_of_rehearsals_adapters_and_single_values() -> None:
 
 def test_what_is_called_like_a_resource_is_told_once() -> None:
     campaign = loader.loads(TEXT.replace("tile", "nodes"))
-    [note] = planning.about_parameters(campaign)
+    [note] = cautions.about_parameters(campaign)
     assert note.startswith("parameter nodes does not change what a run requests")
 
 

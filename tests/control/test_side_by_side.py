@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.control import planning
+from orchestrator.control import cautions
 from orchestrator.executors.local import cores
 from tests.cli.running import LOCAL, run, write_campaign
 
@@ -15,7 +15,7 @@ from tests.cli.running import LOCAL, run, write_campaign
 def said(section: str, sizes: list[int], monkeypatch: pytest.MonkeyPatch, physical: int = 4) -> str:
     monkeypatch.setattr(cores, "usable", lambda: tuple(frozenset({cpu}) for cpu in range(physical)))
     text = LOCAL.replace("slots: 1, max_pending: 1", section).replace("./program.sh", "'true'")
-    return planning.side_by_side(loader.loads(text), sizes) or ""
+    return cautions.side_by_side(loader.loads(text), sizes) or ""
 
 
 def test_only_runs_that_fit_beside_each_other_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def test_values_that_are_read_and_not_kept_are_named() -> None:
 
     def said(*overrides: str) -> list[str]:
         output = f"program.output=[{time}, {rate}]"
-        return planning.left_out(loader.loads(text, "x.yaml", Path.cwd(), [output, *overrides]))
+        return cautions.left_out(loader.loads(text, "x.yaml", Path.cwd(), [output, *overrides]))
 
     [note] = said("measure.profiler=stdout")
     assert note == (

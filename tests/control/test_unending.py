@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.control import planning
+from orchestrator.control import cautions
 from tests.cli.running import LOCAL, run, write_campaign
 
 NOTE = "the budget of 600 core-hours keeps 2 slots of this machine busy for 12.5 days"
@@ -29,7 +29,7 @@ def of(stop: str, slots: int) -> str:
     ],
 )
 def test_a_budget_of_days_of_this_machine_is_told(stop: str, slots: int, told: str) -> None:
-    notes = planning.unending(loader.loads(of(stop, slots)))
+    notes = cautions.unending(loader.loads(of(stop, slots)))
     assert [told in note for note in notes] == [True] * bool(told)
 
 
