@@ -83,11 +83,8 @@ def ceiling(options: JobOptions, cluster: Cluster) -> Ceiling | None:
     cluster
         Where the jobs are to be.
     """
-    possible, limits = meant(cluster.partitions, chosen(options, "partition")), cluster.enforced
-    ceilings = [
-        *_of_partitions(possible, options, limits),
-        *_of_accounting([item.name for item in possible], options, limits),
-    ]
+    wall = _highest(options, cluster, lambda item: item.wall)
+    ceilings = [*_of_partitions(options, cluster), *([] if wall is None else [Ceiling(*wall)])]
     return min(ceilings, key=lambda item: item.seconds, default=None)
 
 
@@ -122,11 +119,12 @@ def granting(
     return granted
 
 
-def _of_partitions(possible: Sequence[Partition], options: JobOptions, limits: Enforced) -> Iterator[Ceiling]:
+def _of_partitions(options: JobOptions, cluster: Cluster) -> Iterator[Ceiling]:
+    possible = _possible(options, cluster)
     times = [item.time for item in possible if item.time is not None]
     if not times or len(times) < len(possible):  # a job starts in whichever partition takes it
         return
-    if not lifted("PartitionTimeLimit", options, limits):
+    if not lifted("PartitionTimeLimit", options, cluster.enforced):
         yield Ceiling(max(times), f"partition {' and '.join(item.name for item in possible)}")
 
 
@@ -149,12 +147,10 @@ def widest(options: JobOptions, cluster: Cluster, kind: str) -> Width | None:
     kind
         ``cpu`` or ``node``, as Slurm calls it.
     """
-    names = [item.name for item in meant(cluster.partitions, chosen(options, "partition"))]
     widths: list[Width] = []
     for field, allows in _MOST.items():
-        stated = partial(_amount, field=field, kind=kind)
-        under = _under_each(options, names, cluster.enforced, stated)
-        widths += [Width(amount, of, allows) for amount, of in _highest(under)]
+        most = _highest(options, cluster, partial(_amount, field=field, kind=kind))
+        widths += [] if most is None else [Width(*most, allows)]
     return min(widths, key=lambda item: item.amount, default=None)
 
 
@@ -164,31 +160,34 @@ def _amount(item: Qos | Association, field: str, kind: str) -> int | None:
     return next((int(amount) for name, _, amount in pairs if name == kind and amount.isdecimal()), None)
 
 
-def _of_accounting(names: Sequence[str], options: JobOptions, limits: Enforced) -> Iterator[Ceiling]:
-    """Yield the limit of time by QOS and association."""
-    under = _under_each(options, names, limits, lambda item: item.wall)
-    yield from (Ceiling(wall, of) for wall, of in _highest(under))
+def _highest(
+    options: JobOptions, cluster: Cluster, stated: Callable[[Qos | Association], _N | None]
+) -> tuple[_N, str] | None:
+    """Return the highest limit, and whose it is, where all associations that a job may be under have one."""
+    limits: list[tuple[_N, str]] = []
+    for owners in _limiting(options, cluster):
+        stating = ((limit, of) for of, item in owners if (limit := stated(item)) is not None)
+        if (first := next(stating, None)) is None:
+            return None
+        limits.append(first)
+    return max(limits, key=lambda item: item[0], default=None)
 
 
-def _highest(under: Sequence[tuple[_N, str] | None]) -> Iterator[tuple[_N, str]]:
-    """Yield the highest limit, where all associations that a job may be under have one."""
-    stated = [item for item in under if item is not None]
-    if stated and len(stated) == len(under):
-        yield max(stated, key=lambda item: item[0])
+def _limiting(options: JobOptions, cluster: Cluster) -> Iterator[list[tuple[str, Qos | Association]]]:
+    """Yield what limits a job under each association that it may be under; the first with a limit counts.
 
-
-def _under_each(
-    options: JobOptions,
-    names: Sequence[str],
-    limits: Enforced,
-    stated: Callable[[Qos | Association], _N | None],
-) -> list[tuple[_N, str] | None]:
-    """Return a limit, and whose it is, under each association that a job may be under."""
-    return [
-        _under(item, chosen(options, "qos") or item.default_qos, names, limits, stated)
-        for item in _mine(options, limits)
-        if item.partition in ("", *names)
-    ]
+    That is the partition's QOS, then the job's QOS, then the association.
+    """
+    limits, names = cluster.enforced, [item.name for item in _possible(options, cluster)]
+    for item in _mine(options, limits):
+        if item.partition not in ("", *names):
+            continue
+        own = chosen(options, "qos") or item.default_qos
+        order = [limits.of_partition.get(names[0], ""), own] if len(names) == 1 else [own]
+        if own in limits.qos and "OverPartQOS" in limits.qos[own].flags:
+            order.reverse()
+        of_qos = [(f"QOS {name}", limits.qos[name]) for name in order if name in limits.qos]
+        yield [*of_qos, (f"account {item.account}", item)]
 
 
 def _mine(options: JobOptions, limits: Enforced) -> list[Association]:
@@ -196,22 +195,6 @@ def _mine(options: JobOptions, limits: Enforced) -> list[Association]:
     return [item for item in limits.associations if account in (None, item.account)]
 
 
-def _under(
-    association: Association,
-    qos: str,
-    possible: Sequence[str],
-    limits: Enforced,
-    stated: Callable[[Qos | Association], _N | None],
-) -> tuple[_N, str] | None:
-    """Return the limit of the first that states one: the partition's QOS, the job's QOS, the association."""
-    names = [qos]
-    if len(possible) == 1:
-        names.insert(0, limits.of_partition.get(possible[0], ""))
-    if qos in limits.qos and "OverPartQOS" in limits.qos[qos].flags:
-        names.reverse()
-    for name in names:
-        limit = stated(limits.qos[name]) if name in limits.qos else None
-        if limit is not None:
-            return limit, f"QOS {name}"
-    limit = stated(association)
-    return None if limit is None else (limit, f"account {association.account}")
+def _possible(options: JobOptions, cluster: Cluster) -> Sequence[Partition]:
+    """Return the partitions that jobs may be in."""
+    return meant(cluster.partitions, chosen(options, "partition"))
