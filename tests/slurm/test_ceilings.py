@@ -110,12 +110,19 @@ def test_where_nothing_limits_jobs_or_one_account_does_not_they_may_be_of_any_si
     assert ceilings.widest(JobOptions(), cluster(associations=one), "cpu") is not None
     both = one + association("other", qos="normal")
     assert ceilings.widest(JobOptions(), cluster(associations=both), "cpu") is None
+    both = one + association("other", qos="normal", resources="cpu=16")
+    most = ceilings.widest(JobOptions(), cluster(associations=both), "cpu")
+    assert most is not None and (most.amount, most.of) == (16, "account other")
+    elsewhere = one + association("project", qos="normal", resources="cpu=16", partition="big")
+    most = ceilings.widest(JobOptions(), cluster(associations=elsewhere), "cpu")
+    assert most is not None and most.amount == 8
     assert ceilings.widest(JobOptions(), cluster(config=None, associations=one), "cpu") is None
 
 
 def test_what_is_not_known_limits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ceiling(cluster(), partition="free") is None
     assert ceiling(cluster(), partition="debug,free") is None
+    assert ceiling(cluster(), partition="big,free") is None, "only one of them has a QOS"
     assert ceiling(cluster(), partition="unheard-of", account="unheard-of") is None
     assert ceiling(cluster(qos=None), qos="short") is None  # it may lift the partition's limit
     assert ceiling(cluster(associations=None), account="old") == Ceiling(3600, "partition debug")
