@@ -7,8 +7,9 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchestrator.api import points
 from orchestrator.errors import CampaignError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from orchestrator.campaign.definition import Campaign
+
+_N = TypeVar("_N", int, float)
 
 
 def add_campaign(parser: argparse.ArgumentParser, optional: bool = False) -> None:
@@ -82,30 +85,20 @@ def add_figures(add: Callable[..., object]) -> None:
 
 def whole(least: int) -> Callable[[str], int]:
     """Return the type of an argument that is a whole number from ``least``."""
-
-    def read(text: str) -> int:
-        try:
-            found = int(text)
-        except ValueError:
-            found = least - 1
-        if found < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
-        return found
-
-    return read
+    return _read_as(int, lambda value: value >= least, f"a whole number from {least}")
 
 
 def number(allowed: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
     """Return the type of an argument that is a finite number which ``fits``, as the words ``allowed`` say."""
+    return _read_as(float, lambda value: math.isfinite(value) and fits(value), allowed)
 
-    def read(text: str) -> float:
-        try:
-            found = float(text)
-        except ValueError:
-            found = math.nan
-        if not (math.isfinite(found) and fits(found)):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
-        return found
+
+def _read_as(kind: Callable[[str], _N], fits: Callable[[_N], bool], allowed: str) -> Callable[[str], _N]:
+    def read(text: str) -> _N:
+        with suppress(ValueError):
+            if fits(value := kind(text)):
+                return value
+        raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
 
     return read
 

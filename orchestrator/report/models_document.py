@@ -151,9 +151,9 @@ def _corrected(form: str) -> str:
     return f"({form}) * c" if " + " in form or " - " in form else f"{form} * c"
 
 
-def number(value: float) -> float | None:
+def number(value: float | None) -> float | None:
     """Return a JSON number, or None for what JSON cannot hold."""
-    return float(value) if math.isfinite(value) else None
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:

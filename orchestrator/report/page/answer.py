@@ -12,8 +12,9 @@ import numpy as np
 
 from orchestrator.journal.measurements import ELAPSED
 from orchestrator.models.base import holds_at
+from orchestrator.report.models_document import number
 from orchestrator.report.page.callpaths import CallPaths
-from orchestrator.report.page.encoding import number, place
+from orchestrator.report.page.encoding import place
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.page.validation import Checked
 from orchestrator.types import Point

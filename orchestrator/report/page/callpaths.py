@@ -15,11 +15,11 @@ from orchestrator.models.callpaths import callers, parts
 from orchestrator.models.mpi_costs import operation
 from orchestrator.models.summed import Summed
 from orchestrator.models.symbolic import sum_text
-from orchestrator.report.models_document import short_form
+from orchestrator.report.models_document import number, short_form
 from orchestrator.report.page import growth
 from orchestrator.report.page import runs as measured_runs
 from orchestrator.report.page.answers import Answers, asked_at
-from orchestrator.report.page.encoding import bands, number, packed, place, tidy
+from orchestrator.report.page.encoding import bands, packed, place, tidy
 from orchestrator.report.page.formulas import Formula
 from orchestrator.report.page.grid import Grid
 from orchestrator.report.page.runs import Runs

@@ -10,7 +10,7 @@ import numpy as np
 
 from orchestrator.journal.state import RunStatus
 from orchestrator.report import log
-from orchestrator.report.page.encoding import number
+from orchestrator.report.models_document import number
 from orchestrator.report.page.history import AttemptCourse, History, Spending
 from orchestrator.report.page.numerals import powers
 from orchestrator.resources import core_hours

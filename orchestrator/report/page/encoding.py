@@ -1,9 +1,8 @@
-"""Numbers of the report's document: arrays as base64 of 32-bit floats, single ones as JSON."""
+"""Numbers of the report's document: arrays as base64 of 32-bit floats, points as objects."""
 
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,11 +25,6 @@ def packed(values: ArrayLike) -> str:
 def bands(prediction: Prediction) -> dict[str, str]:
     """Return a prediction at many points: ``value``, ``low`` and ``high``, each `packed`."""
     return {"value": packed(prediction.value), "low": packed(prediction.low), "high": packed(prediction.high)}
-
-
-def number(value: float | None) -> float | None:
-    """Return a JSON number, or None for what JSON cannot hold."""
-    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def tidy(value: Value) -> Value:

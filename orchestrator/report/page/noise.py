@@ -9,7 +9,8 @@ import numpy as np
 
 from orchestrator.journal.state import State
 from orchestrator.policy import machine
-from orchestrator.report.page.encoding import number, place
+from orchestrator.report.models_document import number
+from orchestrator.report.page.encoding import place
 from orchestrator.report.page.subject import Subject
 from orchestrator.types import Point
 

@@ -11,9 +11,9 @@ import numpy as np
 from orchestrator.models.base import Model, holds_at, key_of
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.symbolic import terms_of
+from orchestrator.report.models_document import number
 from orchestrator.report.page import growth
 from orchestrator.report.page.callpaths import CallPaths, curves
-from orchestrator.report.page.encoding import number
 from orchestrator.report.page.subject import Subject
 from orchestrator.types import Measurements, Point
 from orchestrator.units import plain
