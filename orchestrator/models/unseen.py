@@ -18,9 +18,9 @@ import numpy as np
 from orchestrator.models.base import Floats
 from orchestrator.models.blas import decomposed
 
-# How much of the logarithm a formula misses per doubling, as a standard deviation: at most so much, and at
-# most so many times the scatter around it. Chosen by hand; not derived.
-_MOST, _TIMES = 0.01, 10.0
+# How much of the logarithm a formula misses per doubling, as a standard deviation: as much as points scatter
+# around it, and at least so much, or so many times the scatter if that is less. Chosen by hand; not derived.
+_LEAST, _TIMES = 0.01, 10.0
 # Standard deviation of an exponent that no measurement shows: models expect it to be like those that were
 # measured, but `n / p` and `n**3 / p` are constant, or nearly, where p grows with n. Deviation of the
 # logarithms from a line up to which parameters are tied to it, as a share of how much they vary, and points
@@ -30,7 +30,7 @@ _EXPONENT, _TIED, _SPARE = 1.5, 0.01, 2
 
 def per_doubling(scatter: Floats) -> Floats:
     """Return the standard deviation of what formulas miss per doubling, by the scatter around them."""
-    return np.minimum(_MOST, _TIMES * scatter)
+    return np.maximum(scatter, np.minimum(_LEAST, _TIMES * scatter))
 
 
 def doublings(points: Floats, x: Floats) -> Floats:

@@ -125,6 +125,34 @@ def test_a_formula_is_not_the_model_alone_where_points_scatter_more_than_their_r
     assert wide.value[0] == pytest.approx(narrow.value[0], rel=0.1)
 
 
+def widely(noise: float, seed: int) -> Measurements:
+    """Single runs of a formula over four decades, which curves explain far worse."""
+    rng = np.random.default_rng(seed)
+    values = {
+        Point.of(p=p, n=n): (float((1 + 1e-3 * p**0.5 * n) * np.exp(rng.normal(0, noise))),)
+        for p, n in product(RANKS, 4.0 ** np.arange(2, 9))
+    }
+    return Measurements(("p", "n"), (Measurement("main", "time", values),))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_formula_misses_as_much_per_doubling_as_it_leaves_unexplained_of_single_runs(seed: int) -> None:
+    (model,) = modeler()(widely(0.03, seed))
+    assert isinstance(model, PmnfModel)
+    found, doublings = model.predict([Point.of(p=32, n=4.0**10)]), 4
+    width = np.log(found.high / found.low)[0] / (2 * 1.645)
+    assert doublings * model.smape / 100 * 0.99 < width < doublings * model.smape / 100 + 0.05
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_formula_is_not_the_model_alone_where_single_runs_scatter_far_more_than_runs_do(seed: int) -> None:
+    """Two and a half hundredths are guessed for what was not repeated."""
+    model = fitted(widely(0.08, seed))
+    assert model.share > 0.9 and model.answer is not None
+    found = model.predict([Point.of(p=256, n=4.0**10)])
+    assert found.high[0] / found.low[0] > 2
+
+
 def test_every_hypothesis_that_remains_possible_is_weighed() -> None:
     few = measured(short, noise=0.1, repetitions=2)
     lines = {

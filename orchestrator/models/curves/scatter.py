@@ -29,8 +29,8 @@ class Scatter:
         return self.freedom <= GUESS_WEIGHT
 
     def is_exceeded(self, noise: Floats, repetitions: float) -> NDArray[np.bool_]:
-        """Return where means of so many repetitions scatter far more than these say; nowhere for a guess."""
-        return np.asarray((noise > _FAR_MORE * self.sigma / np.sqrt(repetitions)) & (not self.is_guess))
+        """Return where means of so many repetitions scatter far more than these say, or than is guessed."""
+        return np.asarray(noise > _FAR_MORE * self.sigma / np.sqrt(repetitions))
 
 
 def log_plausible(noise: Floats, design: Design, scatter: Sequence[Scatter]) -> Floats:

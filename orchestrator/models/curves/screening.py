@@ -29,8 +29,8 @@ def formulas_suffice(
 ) -> NDArray[np.bool_]:
     """Return which call paths their most probable formula explains better than curves do, alone or beside it.
 
-    Not where points scatter around it by far more than their repetitions: what the formula leaves unexplained
-    counts in an explanation, but not in the formula alone.
+    Not where points scatter around it by far more than their repetitions, or than a guess where there are
+    none: what the formula leaves unexplained counts in an explanation, but not in the formula alone.
 
     Parameters
     ----------

@@ -185,7 +185,7 @@ class _Explained:
             weights=members.weights,
             rough=self._rough(),
             unseen=self._unseen(),
-            inexact=self._curved | self.callpath.scatter.is_exceeded(self._noise, self._design.typical),
+            inexact=self._inexact(),
             centre=self.centre,
             left_over=self._left_over(share) / np.sqrt(self._design.precision),
             residuals=np.concatenate([columns.onto[kept, -1], self.projected[None]]),
@@ -216,6 +216,13 @@ class _Explained:
         location = 0.0 if scatter.is_guess else scatter.sigma / np.sqrt(self._design.typical)
         rough: Floats = np.sqrt(np.maximum(self._noise**2 - location**2, 0))
         return rough
+
+    def _inexact(self) -> NDArray[np.bool_]:
+        scatter = self.callpath.scatter
+        # Without repetitions, formulas miss something per doubling instead.
+        if scatter.is_guess:
+            return self._curved
+        return self._curved | scatter.is_exceeded(self._noise, self._design.typical)
 
     def _unseen(self) -> Floats:
         known = self._curved | (not self.callpath.scatter.is_guess)
