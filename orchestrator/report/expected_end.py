@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.journal.state import InFlight, RunStatus, State
+from orchestrator.report.models_document import value_at
 from orchestrator.types import Point, Run
 
 _NEAR = 20  # repetitions that the usual time of a point is taken from
@@ -52,28 +53,10 @@ def expected(run: Run, state: State, models: Sequence[Mapping[str, Any]]) -> flo
     if run.kind != "time":
         return None
     model = next((item for item in models if _predicts_duration_at(item, run.point)), None)
-    return None if model is None else _value(model.get("terms") or (), run.point)
+    return None if model is None else value_at(model.get("terms") or (), run.point)
 
 
 def _predicts_duration_at(model: Mapping[str, Any], point: Point) -> bool:
     """Return whether a described model is that of whole runs, and of the categories of a point."""
     whole = (model["callpath"], model["metric"]) == (WHOLE_RUN, ELAPSED)
     return whole and dict(model.get("category") or {}).items() <= point.as_dict().items()
-
-
-def _value(terms: Iterable[Mapping[str, Any]], point: Point) -> float | None:
-    """Return the value of a described normal form at a point; None without terms, or where it has none."""
-    try:
-        values = [_term(term, point) for term in terms]
-    except (KeyError, TypeError, ValueError, OverflowError):  # a category, or a form of another family
-        return None
-    total = math.fsum(values)
-    return total if values and math.isfinite(total) and total > 0 else None
-
-
-def _term(term: Mapping[str, Any], point: Point) -> float:
-    value = float(term["coefficient"])
-    for factor in term["factors"]:
-        number = point.number(factor["parameter"])
-        value *= number ** factor["exponent"] * math.log2(number) ** factor["log_exponent"]
-    return value

@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,9 +116,10 @@ def _deviating(models: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     names = []
     for item in models:
-        if not item["predictions"] or item["expression"] != item["normal_form"] or not item["terms"]:
+        if not item["predictions"] or item["expression"] != item["normal_form"]:
             continue
-        value, predicted = _value(item["terms"], item["predictions"][0]), item["predictions"][0]["value"]
+        first = item["predictions"][0]
+        value, predicted = value_at(item["terms"] or (), Point.of(first["point"])), first["value"]
         if value and predicted and not 1 / _FAR < predicted / value < _FAR:
             names.append(label(item))
     if not names:
@@ -127,24 +128,24 @@ def _deviating(models: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{DEVIATING}: {', '.join(names[:_NAMED])}{others}"]
 
 
-def _value(terms: Sequence[Mapping[str, Any]], prediction: Mapping[str, Any]) -> float | None:
-    """Return the sum of terms at the point of a prediction; None where it has none there."""
+def value_at(terms: Iterable[Mapping[str, Any]], point: Point) -> float | None:
+    """Return the value of a described normal form at a point; None without terms, or where it has none."""
     try:
-        return sum(
-            float(term["coefficient"]) * math.prod(_factors(term, prediction["point"])) for term in terms
-        )
-    except (KeyError, TypeError, ValueError, ArithmeticError):
+        values = [_term(term, point) for term in terms]
+        total = math.fsum(values)  # a root of a negative number is a TypeError
+    except (KeyError, TypeError, ValueError, ArithmeticError):  # a category, or a form of another family
         return None
+    return total if values and math.isfinite(total) and total > 0 else None
 
 
-def _factors(term: Mapping[str, Any], point: Mapping[str, Any]) -> Iterator[float]:
+def _term(term: Mapping[str, Any], point: Point) -> float:
+    value = float(term["coefficient"])
     for factor in term["factors"]:
-        x = float(point[factor["parameter"]])
-        if x < 0:
-            raise ValueError("a power of a negative number")
-        yield x ** factor["exponent"]
+        x = point.number(factor["parameter"])
+        value *= x ** factor["exponent"]
         if factor["log_exponent"]:
-            yield math.log2(x) ** factor["log_exponent"]
+            value *= math.log2(x) ** factor["log_exponent"]
+    return value
 
 
 def _corrected(form: str) -> str:

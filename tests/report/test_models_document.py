@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.report.models_document import DEVIATING, legend
+from orchestrator.report.models_document import DEVIATING, legend, value_at
+from orchestrator.types import Point
 
 
 def described(callpath: str, predicted: float | None, exponent: float = 2.0, n: Any = 10) -> dict[str, Any]:
@@ -37,6 +38,11 @@ def described(callpath: str, predicted: float | None, exponent: float = 2.0, n: 
 )
 def test_a_prediction_that_is_far_from_the_expression_is_named(model: dict[str, Any], named: bool) -> None:
     assert (DEVIATING in legend([model])) is named
+
+
+@pytest.mark.parametrize(("n", "exponent"), [(-4, 0.5), (0, -1.0), ("text", 1.0)])
+def test_a_form_without_a_value_at_a_point_has_none_there(n: Any, exponent: float) -> None:
+    assert value_at(described("main", None, exponent)["terms"], Point.of(n=n)) is None
 
 
 def test_a_few_of_many_are_named() -> None:
