@@ -345,7 +345,7 @@ class Controller:
         choices = failing.to_be_tried(choices, self.state)
         choices = self._runtime.assembly.paired(choices, self.state, rng)
         effort = self._runtime.count_effort(self.state, models, choices)
-        references = self._runtime.references(self.state, choices)
+        references = self._runtime.references(self.state, choices, rng)
         proposed = settle.round_of(number, [*choices, *references], self.state, effort)
         if proposed.runs:
             self.commit([proposed])

@@ -215,11 +215,17 @@ class Runtime:
         table = estimation.estimates(self.assembly, self.executor, known)
         return estimation.too_long(table), estimation.too_expensive(table, state, view.budget_left)
 
-    def references(self, state: State, choices: Sequence[Choice]) -> Sequence[Choice]:
-        """Return the reference run that a round needs, if it needs one."""
-        if not self.campaign.measure.reference:
+    def references(
+        self, state: State, choices: Sequence[Choice], rng: np.random.Generator
+    ) -> Sequence[Choice]:
+        """Return the reference run that a round needs, if it needs one; of both executables, if there are two."""
+        campaign = self.campaign
+        if not campaign.measure.reference:
             return []
-        return reference.propose(state, choices, self.campaign.stop.budget)
+        runs = 1 if campaign.compare is None else len(campaign.compare.names)
+        found = reference.propose(state, choices, campaign.stop.budget, runs)
+        # One alone would meet another load than the runs of the other executable at its point.
+        return self.assembly.paired(found, state, rng)
 
     def count_effort(
         self, state: State, models: tuple[Model, ...], choices: Sequence[Choice]

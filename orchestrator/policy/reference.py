@@ -24,7 +24,7 @@ _LEAST = 0.5
 _BLIND = 900.0  # seconds of a campaign from which a drift matters
 
 
-def propose(state: State, choices: Sequence[Choice], budget: float) -> list[Choice]:
+def propose(state: State, choices: Sequence[Choice], budget: float, runs: int = 1) -> list[Choice]:
     """Return one reference run to add to a round, or nothing.
 
     Parameters
@@ -35,6 +35,8 @@ def propose(state: State, choices: Sequence[Choice], budget: float) -> list[Choi
         The strategy's. Nothing is added to an empty round, nor where the point is repeated anyway.
     budget
         Core-seconds of the campaign. Reference runs may cost a twentieth of it.
+    runs
+        How many runs the choice will be: one of each executable where two are compared.
     """
     why = _suspicion(state) if choices else ""
     if not why:
@@ -44,7 +46,7 @@ def propose(state: State, choices: Sequence[Choice], budget: float) -> list[Choi
     if point is None or point in state.infeasible or any(choice.point == point for choice in choices):
         return []
     expected = fmean(item.cost for item in known[point])
-    if before.cost + before.reserved + expected > _SHARE * budget:
+    if before.cost + before.reserved + runs * expected > _SHARE * budget:
         return []
     return [Choice(point, 1, f"{REASON}{why}; {_AGAIN}")]
 

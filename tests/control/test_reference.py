@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.control import session
 from orchestrator.executors.simulated.executor import SimulatedExecutor
-from orchestrator.journal.references import references
+from orchestrator.journal.references import REASON, references
 from orchestrator.journal.state import State
 from orchestrator.types import AttemptRequest, Observation, Sample
 from tests.cli.running import SIMULATED, run
@@ -72,3 +73,16 @@ def test_they_can_be_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     state = made(tmp_path, "measure.reference=false")
     assert references(state).points == ()
     assert "drift" in state.machine
+
+
+def test_of_two_executables_both_have_every_reference_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drifting(monkeypatch, 0.2)
+    state = made(tmp_path, "compare={with: /bin/false}")
+    chosen = [run for run, reason in state.reasons.items() if reason.startswith(REASON)]
+    assert chosen
+    kinds = Counter(run.point["variant"] for run in chosen)
+    assert kinds["A"] == kinds["B"]
+    assert references(state).cost <= 0.05 * 5 * 3600
+    assert "reference runs: " in run("status", tmp_path).out

@@ -108,3 +108,12 @@ def test_what_a_reference_run_in_flight_reserves_counts_for_the_share_but_was_no
     assert reference.propose(drifting, NEW, 20.1 * need)
     assert not reference.propose(flying, NEW, 20.1 * need)
     assert reference.propose(flying, NEW, 20.1 * (need + 95.0))
+
+
+def test_one_run_of_each_executable_counts_for_the_share() -> None:
+    drifting = state(SPREAD, lambda t: 1 + t / 100)
+    [choice] = reference.propose(drifting, NEW, BUDGET)
+    need = 20 * fmean(drifting.runs[Run(choice.point, "time", k)].cost for k in (1, 2, 3))
+    assert reference.propose(drifting, NEW, 1.01 * need)
+    assert reference.propose(drifting, NEW, 2.01 * need, runs=2)
+    assert not reference.propose(drifting, NEW, 1.99 * need, runs=2)
