@@ -91,7 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     for option, output in (("--junit", arguments.junit), ("--html", arguments.html)):
         if output is not None:
             inputs.refuse_as_output(output, arguments.inputs, option)
-    own = None if arguments.between is not None else _own_variants(arguments.inputs)
+    variants = _own_variants(arguments.inputs)
+    own = None if arguments.between is not None else variants
     arguments.between = arguments.between or own
     conditions = [Condition.of(text) for text in arguments.fail_if]
     if any(item.subject == "theory" for item in conditions) and not arguments.against_theory:
@@ -99,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--fail-if 'theory ...' needs a stated law: give --against-theory CALLPATH=EXPRESSION"
         )
     first, second = _sides(arguments)
-    both = aligned(first, second)
+    both = aligned(first, second, together=_measured_together(arguments.between, variants))
     everything = joint(both)
     question = comparison.Question(
         points=[common.parse_point(text, everything) for text in arguments.predict]
@@ -140,6 +141,15 @@ def _own_variants(paths: Sequence[Path]) -> str | None:
     directory = campaign_directory(paths) if len(paths) == 1 else None
     section = None if directory is None else session.load(directory).compare
     return None if section is None else f"{VARIANT}={','.join(section.names)}"
+
+
+def _measured_together(between: str | None, variants: str | None) -> bool:
+    """Return whether A and B are the two executables of one campaign, whose runs are neighbours."""
+    return None not in (between, variants) and _parameter(between or "") == _parameter(variants or "")
+
+
+def _parameter(text: str) -> str:
+    return text.partition("=")[0].strip()
 
 
 def _sides(arguments: argparse.Namespace) -> tuple[Measurements, Measurements]:

@@ -218,7 +218,7 @@ class Runtime:
     def references(
         self, state: State, choices: Sequence[Choice], rng: np.random.Generator
     ) -> Sequence[Choice]:
-        """Return the reference run that a round needs, if it needs one; of both executables, if there are two."""
+        """Return the reference run that a round needs, if it needs one; of two executables both."""
         campaign = self.campaign
         if not campaign.measure.reference:
             return []

@@ -114,7 +114,7 @@ def compared(
         The wanted ones; None for all.
     """
     a, b = ({key_of(model): model for model in side} for side in (first, second))
-    found = pairs(both.first, both.second)
+    found = pairs(both.first, both.second, both.together)
     wanted = None if metrics is None else set(metrics)
     order = {(item.callpath, item.metric): k for k, item in enumerate(both.first.items)}
     in_categories = {key[:2] for key in found if key[2]}  # a model for all categories is that of each of them

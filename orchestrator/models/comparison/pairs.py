@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -11,8 +12,11 @@ from orchestrator.errors import CampaignError
 from orchestrator.models.base import Floats, Key
 from orchestrator.models.callpaths import names
 from orchestrator.models.data import Group, groups
-from orchestrator.models.noise import Located, locate
-from orchestrator.types import Measurements
+from orchestrator.models.noise import GUESS_WEIGHT, Located, locate, robust_weights
+from orchestrator.types import Measurement, Measurements
+
+# Noise below which repetitions may agree because of the digits that they are printed with.
+_ROUNDED = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,7 @@ class Aligned:
 
     ``only_first`` and ``only_second`` are the call paths and metrics that the other one has not;
     ``renamed`` the call paths of B, by the name that A has for them, where that is another one.
+    ``together`` tells whether repetition k of A and of B were made one after the other.
     """
 
     first: Measurements
@@ -56,10 +61,13 @@ class Aligned:
     only_first: tuple[tuple[str, str], ...]
     only_second: tuple[tuple[str, str], ...]
     renamed: dict[str, str]
+    together: bool = False
 
 
-def aligned(first: Measurements, second: Measurements) -> Aligned:
+def aligned(first: Measurements, second: Measurements, *, together: bool = False) -> Aligned:
     """Give the call paths of B the names that A has for them: compilers write names differently.
+
+    ``together``: whether repetition k of A and of B were made one after the other.
 
     Raises
     ------
@@ -96,6 +104,7 @@ def aligned(first: Measurements, second: Measurements) -> Aligned:
         only_first=tuple(key for key in mine if key not in yours),
         only_second=tuple(key for key in yours if key not in mine),
         renamed=renamed,
+        together=together,
     )
 
 
@@ -104,7 +113,7 @@ def _some(keys: dict[tuple[str, str], None]) -> str:
     return ", ".join(few) + ", ..." * (len(keys) > len(few))
 
 
-def pairs(first: Measurements, second: Measurements) -> dict[Key, Pairs]:
+def pairs(first: Measurements, second: Measurements, together: bool = False) -> dict[Key, Pairs]:
     """Return the pairs of every call path, metric and category that has some.
 
     Repetitions are weighed as models weigh them (`orchestrator.models.noise`): robustly, with noise that is
@@ -114,18 +123,41 @@ def pairs(first: Measurements, second: Measurements) -> dict[Key, Pairs]:
     ----------
     first, second
         From `aligned`.
+    together
+        Whether repetition k of A and of B were made one after the other. Then what disturbs both alike does
+        not count as noise: that is how much their ratio differs between repetitions.
     """
-    mine = dict(_sides(first))
+    mine, yours = dict(_sides(first)), dict(_sides(second))
+    ratios = dict(_sides(_ratios(first, second))) if together else {}
     found = {}
-    for key, other in _sides(second):
+    for key, other in yours.items():
         if key in mine and (pair := _pair(mine[key], other)) is not None:
-            found[key] = pair
+            found[key] = _with_common_noise(pair, mine[key], other, ratios.get(key))
     return found
+
+
+def _ratios(first: Measurements, second: Measurements) -> Measurements:
+    """Return B / A of every repetition that both have, as measurements."""
+    mine = {(item.callpath, item.metric): item for item in first.items}
+    items = []
+    for other in second.items:
+        item = mine.get((other.callpath, other.metric))
+        if item is None:
+            continue
+        found = {
+            point: tuple(b / a for a, b in zip(item.values[point], values, strict=False) if a > 0 and b > 0)
+            for point, values in other.values.items()
+            if point in item.values
+        }
+        values = {point: ratios for point, ratios in found.items() if ratios}
+        if values:
+            items.append(Measurement(item.callpath, item.metric, values))
+    return Measurements(first.parameters, tuple(items), first.categorical)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
-    """Located values of one call path: a row per point."""
+    """Located values of one call path: a row per point; ``logs`` of the repetitions, NaN where none is."""
 
     parameters: tuple[str, ...]
     rows: dict[tuple[float, ...], int]
@@ -133,6 +165,7 @@ class _Side:
     variance: Floats
     freedom: float
     noise: float
+    logs: Floats
 
 
 def _sides(known: Measurements) -> Iterator[tuple[Key, _Side]]:
@@ -143,10 +176,13 @@ def _sides(known: Measurements) -> Iterator[tuple[Key, _Side]]:
         located = locate(group.values, "none", group.origins)
         names, rows = _coordinates(group)
         for row, (callpath, metric) in enumerate(group.labels):
-            yield (callpath, metric, group.category), _side(located, row, names, rows)
+            side = _side(located, row, names, rows, np.log(group.values[row]))
+            yield (callpath, metric, group.category), side
 
 
-def _side(located: Located, row: int, names: tuple[str, ...], rows: dict[tuple[float, ...], int]) -> _Side:
+def _side(
+    located: Located, row: int, names: tuple[str, ...], rows: dict[tuple[float, ...], int], logs: Floats
+) -> _Side:
     noise = float(located.sigma[row])
     return _Side(
         parameters=names,
@@ -155,6 +191,7 @@ def _side(located: Located, row: int, names: tuple[str, ...], rows: dict[tuple[f
         variance=noise**2 / located.count[row],
         freedom=float(located.freedom[row]),
         noise=noise,
+        logs=logs,
     )
 
 
@@ -183,3 +220,35 @@ def _pair(first: _Side, second: _Side) -> Pairs | None:
         freedom=float(freedom),
         noise=(first.noise, second.noise),
     )
+
+
+def _with_common_noise(pair: Pairs, first: _Side, second: _Side, ratios: _Side | None) -> Pairs:
+    """Return a pair whose noise is that of the ratio of repetitions; unchanged where none was repeated.
+
+    Repetitions that are far from the others of their side lose weight together with their counterpart.
+    """
+    common = [point for point in first.rows if point in second.rows]
+    if ratios is None or ratios.freedom <= GUESS_WEIGHT or not all(point in ratios.rows for point in common):
+        return pair
+    weighed = [_weights(side, [side.rows[point] for point in common]) for side in (first, second)]
+    most = min(len(logs[0]) for logs, _ in weighed)
+    (a, of_a), (b, of_b) = ((logs[:, :most], weights[:, :most]) for logs, weights in weighed)
+    weights = np.minimum(of_a, of_b)
+    count = weights.sum(axis=1)
+    if not np.all(count > 0):
+        return pair
+    # Rounding may be the same in all repetitions: then their ratios seem to be better known than they are.
+    noise = max(ratios.noise, min(math.hypot(first.noise, second.noise), _ROUNDED))
+    return replace(
+        pair,
+        difference=(weights * np.where(weights > 0, b - a, 0.0)).sum(axis=1) / count,
+        variance=noise**2 / count,
+        freedom=ratios.freedom,
+    )
+
+
+def _weights(side: _Side, rows: list[int]) -> tuple[Floats, Floats]:
+    """Return the logarithms of all repetitions at points, and their robust weights: 0 where there is none."""
+    logs = side.logs[rows]
+    scaled = (logs - side.log_value[rows][:, None]) / side.noise
+    return logs, np.where(np.isfinite(logs), robust_weights(scaled), 0.0)

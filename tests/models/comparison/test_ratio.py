@@ -176,3 +176,46 @@ def test_the_largest_common_point_is_measured_in_both() -> None:
     rng = np.random.default_rng(10)
     found = aligned(measured(rng), measured(rng, processes=(4, 8, 16), sizes=(10, 20, 50)))
     assert largest_common(compared(found, (), ()), found) == Point.of(p=16, n=20)
+
+
+def _neighbours(seed: int, factor: float) -> Aligned:
+    """Return 5 points, each measured twice by both one after the other, on a machine with a load of 30 %."""
+    rng = np.random.default_rng(seed)
+    sides: list[dict[Point, tuple[float, ...]]] = [{}, {}]
+    for n in (10, 20, 30, 40, 50):
+        load = 1 + 0.3 * rng.random(2)  # of a repetition of both
+        for side, slower in zip(sides, (1.0, factor), strict=True):
+            side[Point.of(n=n)] = tuple(slower * n * load * np.exp(0.01 * rng.standard_normal(2)))
+    a, b = (Measurements(("n",), (Measurement("main", "time", side),)) for side in sides)
+    return aligned(a, b, together=True)
+
+
+def _probability(both: Aligned) -> float:
+    [row] = compared(both, (), ())
+    assert row.probability is not None
+    return row.probability
+
+
+def test_a_load_that_disturbs_neighbours_alike_hides_no_change() -> None:
+    slower = [_neighbours(seed, 1.1) for seed in range(20)]
+    assert np.mean([_probability(both) > 0.95 for both in slower]) >= 0.8
+    assert np.mean([_probability(replace(both, together=False)) > 0.95 for both in slower]) < 0.5
+
+
+def test_a_load_that_disturbs_neighbours_alike_is_no_change() -> None:
+    assert max(_probability(_neighbours(seed, 1.0)) for seed in range(40)) < 0.95
+
+
+def test_rounding_does_not_make_neighbours_certain() -> None:
+    values = [{Point.of(n=n): (0.001 * n,) * 3 for n in (1, 2, 3)} for _ in range(2)]
+    values[1][Point.of(n=1)] = (0.002,) * 3  # another digit
+    a, b = (Measurements(("n",), (Measurement("main", "time", side),)) for side in values)
+    assert _probability(aligned(a, b, together=True)) < 0.95
+
+
+def test_repetitions_without_a_counterpart_are_left_out() -> None:
+    both = _neighbours(0, 1.1)
+    [item] = both.second.items
+    alone = {point: (*found, 5 * found[0]) for point, found in item.values.items()}
+    more = replace(both, second=replace(both.second, items=(replace(item, values=alone),)))
+    assert _probability(more) == pytest.approx(_probability(both), abs=0.05)
