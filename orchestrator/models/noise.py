@@ -278,15 +278,21 @@ def _resolution(logs: Floats) -> Floats:
     result = np.where(_whole(values), 0.0, CLOCK_NOISE)
     typical = median(values.reshape(len(values), math.prod(values.shape[1:])))
     for row in np.flatnonzero(result):
-        known = values[row][np.isfinite(values[row])]
-        place = 10.0 ** math.floor(math.log10(known.min()))
-        while known.max() / place < _MOST_STEPS:
-            if np.all(np.abs(known / place - np.rint(known / place)) < 1e-4):
-                rounding = min(place / math.sqrt(12) / typical[row], _MOST_ROUNDING)
-                result[row] = max(rounding, CLOCK_NOISE)
-                break
-            place /= 10
+        step = tick(values[row][np.isfinite(values[row])])
+        if step > 0:
+            rounding = min(step / math.sqrt(12) / typical[row], _MOST_ROUNDING)
+            result[row] = max(rounding, CLOCK_NOISE)
     return result
+
+
+def tick(values: Floats) -> float:
+    """Return the power of ten that positive values were rounded to; 0 where they have too many digits."""
+    place = 10.0 ** math.floor(math.log10(values.min()))
+    while values.max() / place < _MOST_STEPS:
+        if np.all(np.abs(values / place - np.rint(values / place)) < 1e-4):
+            return place
+        place /= 10
+    return 0.0
 
 
 def _independent(deviation: Floats, squares: Floats, variance: Floats) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,7 @@ import numpy as np
 from orchestrator.models.base import Category, Key, Model, is_of, key_of
 from orchestrator.models.comparison.mixtures import Mixture
 from orchestrator.models.comparison.pairs import Aligned, Pairs, pairs
-from orchestrator.models.comparison.ratio import Ratio, false_discoveries, ratio
+from orchestrator.models.comparison.ratio import Ratio, false_discoveries, independent_callpaths, ratio
 from orchestrator.models.intervals import HALF_WIDTH, LEVEL, predictive
 from orchestrator.types import Measurements, Point, Value, format_value
 
@@ -142,9 +142,12 @@ def compared(
 
 def discoveries(rows: Sequence[Compared]) -> list[float | None]:
     """Return `false_discoveries` of all rows; None where nothing is known."""
-    known = [row.ratio.evidence for row in rows if row.ratio is not None]
-    shares = iter(false_discoveries(known) if known else ())
-    return [None if row.ratio is None else float(next(shares)) for row in rows]
+    known = [row.ratio for row in rows if row.ratio is not None]
+    shares: Iterator[float] = iter(())
+    if known:
+        worth = independent_callpaths([item.pairs for item in known])
+        shares = iter(false_discoveries([item.evidence for item in known], worth).tolist())
+    return [None if row.ratio is None else next(shares) for row in rows]
 
 
 def largest_common(rows: Sequence[Compared], both: Aligned) -> Point:

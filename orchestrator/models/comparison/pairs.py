@@ -12,7 +12,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.models.base import Floats, Key
 from orchestrator.models.callpaths import names
 from orchestrator.models.data import Group, groups
-from orchestrator.models.noise import GUESS_WEIGHT, Located, locate, robust_weights
+from orchestrator.models.noise import GUESS_WEIGHT, Located, locate, robust_weights, tick
 from orchestrator.types import Measurement, Measurements
 
 # Noise below which repetitions may agree because of the digits that they are printed with.
@@ -157,7 +157,10 @@ def _ratios(first: Measurements, second: Measurements) -> Measurements:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
-    """Located values of one call path: a row per point; ``logs`` of the repetitions, NaN where none is."""
+    """Located values of one call path: a row per point; ``logs`` of the repetitions, NaN where none is.
+
+    ``rounding``: variance of what rounding does to all repetitions at a point alike.
+    """
 
     parameters: tuple[str, ...]
     rows: dict[tuple[float, ...], int]
@@ -166,24 +169,33 @@ class _Side:
     freedom: float
     noise: float
     logs: Floats
+    rounding: Floats
 
 
 def _sides(known: Measurements) -> Iterator[tuple[Key, _Side]]:
     if not known.items:
         return
+    ticks = {(item.callpath, item.metric): _tick(item) for item in known.items}
     for group in groups(known, positive=True)[0]:
         # The same robust mean on both sides: an aggregate of its own would shift one of them.
         located = locate(group.values, "none", group.origins)
         names, rows = _coordinates(group)
         for row, (callpath, metric) in enumerate(group.labels):
-            side = _side(located, row, names, rows, np.log(group.values[row]))
+            logs, step = np.log(group.values[row]), ticks[callpath, metric]
+            side = _side(located, row, names, rows, logs, step)
             yield (callpath, metric, group.category), side
 
 
 def _side(
-    located: Located, row: int, names: tuple[str, ...], rows: dict[tuple[float, ...], int], logs: Floats
+    located: Located,
+    row: int,
+    names: tuple[str, ...],
+    rows: dict[tuple[float, ...], int],
+    logs: Floats,
+    step: float,
 ) -> _Side:
     noise = float(located.sigma[row])
+    relative = step / np.exp(located.log_value[row])
     return _Side(
         parameters=names,
         rows=rows,
@@ -192,7 +204,16 @@ def _side(
         freedom=float(located.freedom[row]),
         noise=noise,
         logs=logs,
+        # Noise of more than a step makes repetitions differ, so that rounding is part of it.
+        rounding=np.where(noise < relative, relative**2 / 12, 0.0),
     )
+
+
+def _tick(item: Measurement) -> float:
+    """Return the step that times are printed in; 0 for whole numbers, which are counts, and where none is."""
+    values = np.array([value for found in item.values.values() for value in found if 0 < value < math.inf])
+    whole = np.all(np.abs(values - np.rint(values)) < 1e-9 * values)
+    return 0.0 if whole or not len(values) else tick(values)
 
 
 def _coordinates(group: Group) -> tuple[tuple[str, ...], dict[tuple[float, ...], int]]:
@@ -216,7 +237,7 @@ def _pair(first: _Side, second: _Side) -> Pairs | None:
         parameters=first.parameters,
         points=np.array(common, dtype=float).reshape(len(common), len(first.parameters)),
         difference=second.log_value[b] - first.log_value[a],
-        variance=first.variance[a] + second.variance[b],
+        variance=first.variance[a] + second.variance[b] + first.rounding[a] + second.rounding[b],
         freedom=float(freedom),
         noise=(first.noise, second.noise),
     )
@@ -239,10 +260,11 @@ def _with_common_noise(pair: Pairs, first: _Side, second: _Side, ratios: _Side |
         return pair
     # Rounding may be the same in all repetitions: then their ratios seem to be better known than they are.
     noise = max(ratios.noise, min(math.hypot(first.noise, second.noise), _ROUNDED))
+    rounding = sum(side.rounding[[side.rows[point] for point in common]] for side in (first, second))
     return replace(
         pair,
         difference=(weights * np.where(weights > 0, b - a, 0.0)).sum(axis=1) / count,
-        variance=noise**2 / count,
+        variance=noise**2 / count + rounding,
         freedom=ratios.freedom,
     )
 

@@ -37,6 +37,9 @@ _CURVED, _SMOOTH = 3, 1 / 3
 # parameters: a sum whose terms change is neither a power nor a polynomial. Else it is the job or the node.
 _CODE = 0.5
 _STEP = 1e-3  # of the measured range, to both sides: the difference that stands for a slope
+# Standard deviations to which differences are moved where call paths are compared with each other: a few
+# that changed much are no common disturbance. Chosen by hand; not derived.
+_FARTHEST = 5.0
 _MOST_TOGETHER = 4  # parameters of which all subsets are considered
 
 
@@ -307,7 +310,7 @@ def _subsets(parameters: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from combinations(parameters, size)
 
 
-def false_discoveries(evidences: Sequence[float]) -> Floats:
+def false_discoveries(evidences: Sequence[float], independent: float | None = None) -> Floats:
     """Return, for every call path, the share of false alarms among all that are at least as probable.
 
     The share of call paths that changed is estimated from all of them together (one of two more is taken as
@@ -320,13 +323,39 @@ def false_discoveries(evidences: Sequence[float]) -> Floats:
     ----------
     evidences
         `Ratio.evidence` of every call path.
+    independent
+        How many independent ones they are worth (`independent_callpaths`); None for their number. What
+        disturbs a run disturbs all of its call paths: that they agree then does not show that many changed.
     """
     logs = np.asarray(evidences, dtype=float)
+    worth = len(logs) if independent is None else min(independent, len(logs))
     before = CHANGED
     for _ in range(200):
         changed = expit(logs + np.log(before / (1 - before)))
-        before = float((1 + changed.sum()) / (2 + len(logs)))
+        share = float(changed.mean())
+        before = min((1 + number * share) / (2 + number) for number in (worth, len(logs)))
     order = np.argsort(-changed, kind="stable")
     result = np.empty(len(logs))
     result[order] = np.cumsum(1 - changed[order]) / np.arange(1, len(logs) + 1)
     return result
+
+
+def independent_callpaths(pairs: Sequence[Pairs]) -> float:
+    """Return how many independent call paths some are worth, from 1 to their number.
+
+    Where they are independent, their mean difference at a point, in standard deviations, has the variance of
+    one divided by their number.
+
+    Parameters
+    ----------
+    pairs
+        One or more, of every call path.
+    """
+    points: dict[tuple[float, ...], list[float]] = {}
+    for pair in pairs:
+        scaled = np.clip(pair.difference / np.sqrt(pair.variance), -_FARTHEST, _FARTHEST)
+        for point, value in zip(pair.points.tolist(), scaled.tolist(), strict=True):
+            points.setdefault(tuple(point), []).append(value)
+    together = sum(float(np.mean(values)) ** 2 for values in points.values())
+    single = sum(float(np.mean(np.square(values))) for values in points.values())
+    return single / max(together, single / len(pairs)) if single > 0 else float(len(pairs))

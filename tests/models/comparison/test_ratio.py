@@ -14,7 +14,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.models.comparison.compared import common_factor, compared, largest_common
 from orchestrator.models.comparison.mixtures import Mixture
 from orchestrator.models.comparison.pairs import Aligned, aligned, pairs
-from orchestrator.models.comparison.ratio import Ratio, false_discoveries, ratio
+from orchestrator.models.comparison.ratio import Ratio, false_discoveries, independent_callpaths, ratio
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.comparison.campaigns import both, measured
 
@@ -219,3 +219,40 @@ def test_repetitions_without_a_counterpart_are_left_out() -> None:
     alone = {point: (*found, 5 * found[0]) for point, found in item.values.items()}
     more = replace(both, second=replace(both.second, items=(replace(item, values=alone),)))
     assert _probability(more) == pytest.approx(_probability(both), abs=0.05)
+
+
+def test_times_that_are_printed_with_few_digits_are_no_change() -> None:
+    a, b = (
+        Measurements(("n",), (Measurement("main", "time", {Point.of(n=1): (t,) * 3}),))
+        for t in (0.011, 0.012)
+    )
+    for together in (False, True):
+        assert _probability(aligned(a, b, together=together)) < 0.9
+    c = Measurements(("n",), (Measurement("main", "time", {Point.of(n=1): (0.021, 0.02, 0.021)}),))
+    assert _probability(aligned(a, c)) > 0.9
+
+
+def test_what_call_paths_share_is_no_evidence_that_many_changed() -> None:
+    rng = np.random.default_rng(1)
+    run = {n: rng.normal(0, 0.03) for n in (1, 2, 3, 4)}  # of all call paths of a run
+
+    def side(shared: float, own: float) -> Measurements:
+        items = [
+            Measurement(
+                f"f{k}",
+                "time",
+                {
+                    Point.of(n=n): tuple(n * np.exp(shared * run[n] + own * rng.standard_normal(2)))
+                    for n in run
+                },
+            )
+            for k in range(30)
+        ]
+        return Measurements(("n",), tuple(items))
+
+    plain = pairs(side(0, 0.01), side(0, 0.01)).values()
+    alike = pairs(side(0, 0.01), side(1, 0.01)).values()
+    assert independent_callpaths(list(plain)) > 8
+    assert independent_callpaths(list(alike)) < 2
+    evidences = [2.0] * 30
+    assert false_discoveries(evidences, 1.0)[0] > 0.05 > false_discoveries(evidences)[0]
