@@ -12,5 +12,5 @@ of profiles are `cube_set` and `caliper_set`, by `profile_set` and the recorded 
 rates into times.
 
 For ``orchestrator init``, times are looked for in what a program prints: `pattern_candidates`, by
-`printed_line` and `printed_table`.
+`printed_line`, `printed_table` and `printed_columns`.
 """

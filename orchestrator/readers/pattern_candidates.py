@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from orchestrator.readers.printed_columns import LabelledRows, below_names, labelled_rows
 from orchestrator.readers.printed_line import VALUE, Candidate, of_line, tick
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
@@ -45,9 +46,10 @@ def times(text: str, elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, .
     """Return candidates for times in a text, at most `MOST`, the one of the whole run first.
 
     A number is a time if a unit follows it, or if the words before it say so, or the header of a table above
-    it. Several in a line need a label each, and wall time stands behind CPU time. Where a label is repeated,
-    its values are added, unless they add up already: the time so far, after every step. A line below another
-    one that begins farther right, and is no longer than it, is a part of it.
+    it, or a line above it that names every field. Several in a line need a label each, and wall time stands
+    behind CPU time. Where a label is repeated, its values are added, unless they add up already: the time so
+    far, after every step. A line below another one that begins farther right, and is no longer than it, is a
+    part of it.
 
     Parameters
     ----------
@@ -71,11 +73,23 @@ def _times(text: str, elapsed: float, longest: float) -> tuple[Candidate, ...]:
     totals: dict[str, list[Candidate]] = {}
     tables: dict[str, int] = {}
     table, blocks = None, [list[_Line]()]
+    labelled: LabelledRows | None = None
+    named = set[str]()  # patterns of columns, which no other line may match
+    above = ""
     for line in text.splitlines():
         candidates = list(of_line(line))
         if not candidates and table is not None and (row := table.of(line)) is not None:
             candidates = [row[0]]
             tables[row[0].pattern] = row[1]
+        labelled = labelled_rows(line, labelled)
+        columns = list[Candidate]()
+        if not candidates:
+            row_of_label = labelled.of(line) if labelled is not None else None
+            columns = below_names(above, line) if row_of_label is None else [row_of_label]
+            named |= {column.pattern for column in columns} if row_of_label is None else set()
+        for column in columns:
+            parts.setdefault(column.pattern, []).append(column)
+        above = line
         for candidate in candidates:
             of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else parts
             of_all.setdefault(candidate.pattern, []).append(candidate)
@@ -87,8 +101,10 @@ def _times(text: str, elapsed: float, longest: float) -> tuple[Candidate, ...]:
     parts |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     merged, ids = [], dict[str, str]()
     for pattern, items in parts.items():
-        named = bool(items[0].callpath) and _names_the_whole(items[0])
-        if not named and any(item.value - tick(item) > longest for item in items):
+        if pattern in named and len(re.findall(pattern, text, re.MULTILINE)) != 1:
+            continue
+        whole_run = bool(items[0].callpath) and _names_the_whole(items[0])
+        if not whole_run and any(item.value - tick(item) > longest for item in items):
             continue
         # Of a row per size the last, which is the largest.
         sized = pattern in tables and is_sized(items[-1])

@@ -404,3 +404,51 @@ def test_numbers_in_the_name_of_a_file_may_differ_in_the_next_run(
 ) -> None:
     outputs = dict.fromkeys(names, "") | {"stdout": "done", names[0]: "total time: 2.0 s"}
     assert [item.file for item in times_in(outputs)] == [pattern]
+
+
+CPROFILE = """\
+         1416154 function calls (1416100 primitive calls) in 0.379 seconds
+
+   Ordered by: cumulative time
+
+   ncalls  tottime  percall  cumtime  percall filename:lineno(function)
+        1    0.001    0.001    0.378    0.378 /home/me/prog.py:27(main)
+     20/1    0.044    0.000    0.131    0.000 /usr/lib/python3.11/random.py:284(randrange)
+        1    0.009    0.009    0.099    0.099 /home/me/prog.py:9(<listcomp>)
+        1    0.005    0.005    0.035    0.035 {built-in method builtins.sorted}
+        1    0.000    0.000    0.000    0.000 {built-in method builtins.len}
+"""
+SUMMARY = """\
+# Timestep T U P Time
+0 1.440000e+00 -6.773368e+00 -5.019671e+00  0.000
+100 7.310629e-01 -5.712170e+00 1.204577e+00  0.910
+# MPI_proc nsteps t_total t_force t_neigh performance grep_string
+1 100 5.410621 4.342011 0.621041 2422495.1 PERF_SUMMARY
+"""
+
+
+def test_a_table_whose_labels_come_last() -> None:
+    found = read(CPROFILE)
+    assert found["main"] == 0.379
+    assert found["main->prog.py(main)"] == 0.378
+    assert found["main->random.py(randrange)"] == 0.131
+    assert found["main->{built-in method builtins.sorted}"] == 0.035
+    assert len(found) == 5
+    edited = CPROFILE.replace("/home/me/prog.py:27", "/scratch/prog.py:31").replace("0.378", "0.5")
+    assert read(CPROFILE, edited)["main->prog.py(main)"] == 0.5
+
+
+def test_a_row_of_numbers_below_their_names() -> None:
+    assert read(SUMMARY) == {"main": 5.410621, "main->force": 4.342011, "main->neigh": 0.621041}
+    other = SUMMARY.replace("5.410621", "8.5").replace("1 100", "16 2000")
+    assert read(SUMMARY, other)["main"] == 8.5
+
+
+def test_rows_of_many_steps_below_names_are_no_times_of_the_run() -> None:
+    steps = "step t_total t_force\n" + "".join(f"{k} {k}.5 0.25\n" for k in range(1, 5))
+    assert times(steps) == ()
+
+
+def test_shares_in_a_table_whose_labels_come_last_are_no_times() -> None:
+    text = " time   seconds   seconds    calls  name\n 33.34      0.02     0.02     7208  open\n"
+    assert times(text) == ()

@@ -1,0 +1,100 @@
+"""Times in columns that a header names, where labels come last, or where there are none. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from orchestrator.readers.printed_line import VALUE, Candidate, words_of
+
+# Columns of times in a row without a label: t_force, force_time, time_s.
+_TIMED = re.compile(
+    r"(?:t|time|wtime)_\w+|\w+_(?:t|time|wtime|sec|secs|seconds)|time|walltime", re.IGNORECASE
+)
+# Columns of times beside labels, in one word: `time` alone may be a share, as in gprof's profile.
+_BESIDE_LABELS = re.compile(r"[a-z]+time", re.IGNORECASE)
+_WITH_CALLED = re.compile(r"cum|incl", re.IGNORECASE)  # with the time of what is called
+_LABELS = re.compile(r"\b(?:function|name|routine|region)\b", re.IGNORECASE)
+_DECIMAL = re.compile(r"\d+\.\d*(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[+-]?\d[\d.]*(?:[eE][-+]?\d+)?(?:/\d+)?")  # calls in all / not recursive
+_LINE = re.compile(r":\d+(?=\()")  # of a function in its file
+_FEWEST = 2  # times in a row without a label
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """A header whose last column has labels: how many columns are before it, and which one is the time."""
+
+    number: int
+    index: int
+
+    def of(self, line: str) -> Candidate | None:
+        """Return the time in a row, if it is not zero."""
+        fields = line.split(None, self.number)
+        numbers, label = fields[: self.number], fields[self.number :]
+        if not label or not all(map(_NUMBER.fullmatch, numbers)) or not re.search(r"[A-Za-z]", label[0]):
+            return None
+        value, name = numbers[self.index], label[0].strip()
+        if not _DECIMAL.fullmatch(value) or not float(value) > 0:
+            return None
+        before, behind = (r"\S+[ \t]+" * n for n in (self.index, self.number - self.index - 1))
+        return Candidate(
+            callpath=_LINE.sub("", name if " " in name else name.rpartition("/")[2]).replace("->", " "),
+            pattern=rf"^[ \t]*{before}(\S+)[ \t]+{behind}{_label(name)}[ \t]*$",
+            value=float(value),
+            line=line.strip(),
+        )
+
+
+def _label(name: str) -> str:
+    """Return a pattern of a label, also in another version, folder or process of the program."""
+    folder, short = ("", name) if " " in name else name.rpartition("/")[::2]
+    parts = re.split(r"(:\d+(?=\()|0x[0-9a-f]+)", short)
+    varied = [
+        re.escape(part) if k % 2 == 0 else r":\d+" if part.startswith(":") else r"0x\w+"
+        for k, part in enumerate(parts)
+    ]
+    return (r"\S*/" if folder else "") + "".join(varied)
+
+
+def labelled_rows(line: str, above: LabelledRows | None) -> LabelledRows | None:
+    """Return the table that a line begins, or goes on with; an empty line ends it."""
+    if not line.strip():
+        return None
+    names = line.split()
+    timed = [k for k, name in enumerate(names[:-1]) if _BESIDE_LABELS.fullmatch(name)]
+    if len(names) < 3 or not timed or not _LABELS.search(names[-1]) or VALUE.search(line):
+        return above
+    index = next((k for k in timed if _WITH_CALLED.match(names[k])), timed[0])
+    return LabelledRows(len(names) - 1, index)
+
+
+def below_names(header: str, line: str) -> list[Candidate]:
+    """Return the times in a row below a line with a name for each of its fields.
+
+    Parameters
+    ----------
+    header
+        The line above: some names are those of times, such as ``t_total t_force``.
+    line
+        As many fields, of which those are decimal numbers.
+    """
+    names, fields = (text.lstrip(" \t#%").split() for text in (header, line))
+    timed = [k for k, name in enumerate(names) if _TIMED.fullmatch(name)]
+    if len(names) != len(fields) or len(timed) < _FEWEST or VALUE.search(header):
+        return []
+    if not all(_DECIMAL.fullmatch(fields[k]) for k in timed):
+        return []
+    found = []
+    for k in timed:
+        before, behind = r"\S+[ \t]+" * k, r"[ \t]+\S+" * (len(fields) - k - 1)
+        label = re.sub(r"^(?:t|time|wtime)_|_(?:t|time|wtime|sec|secs|seconds)$", "", names[k])
+        found.append(
+            Candidate(
+                callpath=words_of(label) or "time",
+                pattern=rf"^[ \t#%]*{before}({_DECIMAL.pattern}){behind}[ \t]*$",
+                value=float(fields[k]),
+                line=line.strip(),
+            )
+        )
+    return found
