@@ -29,7 +29,7 @@ from orchestrator.control.rehearsal import Options
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.options import job_options
 from orchestrator.policy import packing
-from orchestrator.report import rehearsal_text, status_text
+from orchestrator.report import rehearsal_text, status_text, wording
 from orchestrator.resources import core_hours
 from orchestrator.types import Run
 from orchestrator.units import count, format_duration, hours_in, plain
@@ -184,8 +184,8 @@ def _sbatch(built: Assembly, run: Run, limit: float) -> list[str] | None:
 
 def _name(item: dict[str, Any]) -> str:
     """Return a run's point, and its kind where that is not time."""
-    point, _, kind = item["run"].rpartition("-")[0].partition("/")
-    return str(point) if kind == "time" else f"{point}{_EFFORT}"
+    point, kind = wording.point_of(item["run"]), item["run"].rpartition("-")[0].partition("/")[2]
+    return point if kind == "time" else f"{point}{_EFFORT}"
 
 
 def show_batch(chosen: Campaign, document: dict[str, Any], validated: Mapping[str, int] | None) -> None:

@@ -31,6 +31,7 @@ from orchestrator.report.wording import (
     instant,
     moment,
     outage,
+    point_of,
     smape,
     uncertainty_line,
 )
@@ -240,7 +241,7 @@ def _reason_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     points: dict[str, dict[str, None]] = {}
     for item in items:
-        points.setdefault(item["reason"], {})[item["run"].partition("/")[0]] = None
+        points.setdefault(item["reason"], {})[point_of(item["run"])] = None
     lines = [f"  {' '.join(names)}: {reason}" for reason, names in points.items() if reason]
     if len(lines) > _REASONS:
         lines[_REASONS:] = [f"  and {count(len(lines) - _REASONS, 'other reason')}: status --json"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote
 
 from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.units import count, format_duration, listed, uncertainty
@@ -13,6 +14,13 @@ _LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
 _NAMED = 3  # runs that a line names
 _EPOCH = "1970-01-01T00:00:00+00:00"
+
+
+def point_of(run: str) -> str:
+    """Return the point of a run's id as people read it: ids are names of folders, with letters encoded."""
+    key = run.partition("/")[0]
+    readable = unquote(key) if "~" not in key else key  # what was cut may end in a letter
+    return readable if readable.isprintable() else key
 
 
 def place(targets: int) -> str:

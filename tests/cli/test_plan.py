@@ -10,6 +10,7 @@ from orchestrator.cli import plan as command
 from orchestrator.control import expectation, planning
 from orchestrator.journal.events import RoundProposed
 from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.report.wording import point_of
 from tests.cli.documented import ROOT, shown
 from tests.cli.running import LOCAL, SIMULATED, Result, run, tree, write_campaign
 
@@ -44,6 +45,13 @@ def test_the_plan_names_points_reasons_and_costs() -> None:
     assert {item["point"]["n"] for item in plan["runs"]} <= {1, 2, 3, 4, 5}
     assert all(item["reason"] for item in plan["runs"])
     assert 0 < plan["cost"]["worst"] <= plan["cost"]["budget"] == 1
+
+
+def test_points_are_shown_as_they_are_written() -> None:
+    text = LOCAL.replace("{n}", "{größe}").replace("{n: ", "{größe: ")
+    found = planned(text).out
+    assert "größe=1 │" in found
+    assert point_of("name=a%0Ab/time-1") == "name=a%0Ab"
 
 
 def test_a_launcher_that_run_would_refuse_is_refused() -> None:
