@@ -43,6 +43,7 @@ class Case:
     jobs: float = 0.0  # noise that both runs of a point share
     drift: float = 0.0  # by which the machine slows down from the first run to the last
     day: float = 0.0  # by which the machine differs between both campaigns, standard deviation
+    load: float = 0.0  # most that slows repetition k of both: two executables in one campaign
     callpaths: int = CALLPATHS
 
 
@@ -59,6 +60,10 @@ CASES = (
     Case(name="10 % slower, 5 % of the runs 1.5 to 3 times as long", factor=1.1, slow=0.05),
     Case(name="10 % slower, 5 % noise between jobs, 1 % within", factor=1.1, noise=0.01, jobs=0.05),
     *(Case(name=f"3 % slower, {100 * x:g} % noise", noise=x, factor=1.03) for x in (0.01, 0.05)),
+    *(
+        Case(name=f"one campaign, load up to 30 %: {what}", noise=0.01, factor=factor, load=0.3)
+        for what, factor in (("no change", 1.0), ("10 % slower", 1.1), ("3 % slower", 1.03))
+    ),
     *(Case(name=f"n log p becomes n p, {100 * x:g} % noise", noise=x, term=True) for x in (0.01, 0.05, 0.2)),
 )
 
@@ -78,8 +83,9 @@ class Outcome:
 def outcome(case: Case, rng: np.random.Generator, modeler: Modeler | None) -> Outcome:
     """Draw one pair of campaigns, and compare it."""
     first, second, far = _functions(case, rng)
-    a, b = (_measured(case, times, rng) for times in (first, second))
-    both = aligned(a, b)
+    load = np.log1p(rng.uniform(0, case.load, (1, len(POINTS), RUNS))) if case.load else np.zeros(1)
+    a, b = (_measured(case, times, load, rng) for times in (first, second))
+    both = aligned(a, b, together=case.load > 0)
     first_models, second_models = (
         () if modeler is None else modeler(side) for side in (both.first, both.second)
     )
@@ -125,7 +131,7 @@ def _functions(case: Case, rng: np.random.Generator) -> tuple[Floats, Floats, Fl
     return first, second, far
 
 
-def _measured(case: Case, times: Floats, rng: np.random.Generator) -> Measurements:
+def _measured(case: Case, times: Floats, load: Floats, rng: np.random.Generator) -> Measurements:
     shape = (*times.shape, RUNS)
     # A disturbance slows all call paths of its run alike.
     noise = rng.standard_t(3, shape) / np.sqrt(3) if case.tail else rng.standard_normal(shape)
@@ -133,7 +139,7 @@ def _measured(case: Case, times: Floats, rng: np.random.Generator) -> Measuremen
     hit = rng.random((1, *shape[1:])) < case.slow
     logs = logs + np.where(hit, np.log(rng.uniform(1.5, 3, hit.shape)), 0.0)
     order = rng.permutation(shape[1] * RUNS).reshape(1, shape[1], RUNS) / (shape[1] * RUNS)
-    logs = logs + np.log1p(case.drift * order) + case.day * rng.standard_normal()
+    logs = logs + load + np.log1p(case.drift * order) + case.day * rng.standard_normal()
     values = times[:, :, None] * np.exp(logs)
     return Measurements(
         ("p", "n"),
