@@ -94,9 +94,6 @@ def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
     )
 
 
-Boundary = Callable[[str, Sequence[Entry]], None]
-
-
 def encode(entry: Entry) -> bytes:
     """Return the line of an entry, with its newline."""
     content = {
@@ -192,16 +189,13 @@ def _packs(entries: Iterable[Entry]) -> set[str]:
 def scan_for(path: Path, texts: Sequence[str]) -> Iterator[Entry]:
     """Yield the entries whose lines hold one of some texts, as they stand in the file."""
     wanted = re.compile(b"|".join(re.escape(text.encode()) for text in texts))
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if wanted.search(line) and line.endswith(b"\n"):
-                    try:
-                        yield _decoded(path, number, line)
-                    except TornLine as error:
-                        raise damaged(path, number, str(error)) from error
-    except OSError as error:
-        raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
+    with reading(path), path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if wanted.search(line) and line.endswith(b"\n"):
+                try:
+                    yield _decoded(path, number, line)
+                except TornLine as error:
+                    raise damaged(path, number, str(error)) from error
 
 
 def scan(path: Path, begin: Position = START) -> Iterator[tuple[Entry, Position]]:
@@ -214,23 +208,29 @@ def scan(path: Path, begin: Position = START) -> Iterator[tuple[Entry, Position]
     """
     end = begin.offset
     damage = ""
+    with reading(path), path.open("rb") as file:
+        file.seek(end)
+        for number, line in enumerate(file, start=begin.entries + 1):
+            if damage:  # and it is not the last line
+                raise damaged(path, number - 1, damage)
+            if not line.endswith(b"\n"):
+                return  # being written, or left by a crash; its rest may appear any time
+            try:
+                entry = _decoded(path, number, line)
+            except TornLine as error:
+                damage = str(error)
+                continue
+            if entry.sequence != number:
+                raise damaged(path, number, f"its sequence number is {entry.sequence}")
+            end += len(line)
+            yield entry, Position(end, number)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise `JournalError` where a journal cannot be read."""
     try:
-        with path.open("rb") as file:
-            file.seek(end)
-            for number, line in enumerate(file, start=begin.entries + 1):
-                if damage:  # and it is not the last line
-                    raise damaged(path, number - 1, damage)
-                if not line.endswith(b"\n"):
-                    return  # being written, or left by a crash; its rest may appear any time
-                try:
-                    entry = _decoded(path, number, line)
-                except TornLine as error:
-                    damage = str(error)
-                    continue
-                if entry.sequence != number:
-                    raise damaged(path, number, f"its sequence number is {entry.sequence}")
-                end += len(line)
-                yield entry, Position(end, number)
+        yield
     except OSError as error:
         raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
 
@@ -242,16 +242,12 @@ def _decoded(path: Path, number: int, line: bytes) -> Entry:
     except TornLine:
         raise
     except NewerVersion as error:
-        raise DamagedJournal(_newer(path, number, str(error))) from error
+        raise DamagedJournal(
+            f"{path}, line {number}: {error}; a newer version wrote it. Nothing is wrong with the file, and "
+            "nothing was changed: update measurement-orchestrator"
+        ) from error
     except ValueError as error:
         raise damaged(path, number, str(error)) from error
-
-
-def _newer(path: Path, line: int, reason: str) -> str:
-    return (
-        f"{path}, line {line}: {reason}; a newer version wrote it. Nothing is wrong with the file, and "
-        "nothing was changed: update measurement-orchestrator"
-    )
 
 
 def damaged(path: Path, line: int, reason: str) -> DamagedJournal:
@@ -322,6 +318,9 @@ def _unusable(what: str, path: Path, error: OSError) -> JournalError:
             "attempt is in flight (cp -r), and resume the copy"
         )
     return JournalError(f"{what} {path}: {error.strerror}{remedy}")
+
+
+Boundary = Callable[[str, Sequence[Entry]], None]
 
 
 class Journal:

@@ -21,8 +21,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import orjson
 
 from orchestrator import __version__
-from orchestrator.errors import DamagedJournal, JournalError
-from orchestrator.journal.file import FILE_NAME, START, Entry, Position, damaged, scan
+from orchestrator.errors import DamagedJournal
+from orchestrator.journal.file import FILE_NAME, START, Entry, Position, damaged, reading, scan
 from orchestrator.journal.forms import Form
 from orchestrator.journal.replay import garbage_collection_off
 from orchestrator.storage import write_atomically
@@ -194,39 +194,34 @@ class Followed(Generic[T]):
         return same and self._bytes_before(self.position) == self._tail
 
     def _content(self) -> _Content:
-        try:
-            found = self._path.stat()
-        except OSError as error:
-            raise JournalError(f"cannot read the journal {self._path}: {error.strerror}") from error
-        return _Content((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+        with reading(self._path):
+            status = self._path.stat()
+        return _Content((status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
 
     def _bytes_before(self, position: Position) -> bytes:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(max(0, position.offset - _TAIL))
-                return file.read(min(_TAIL, position.offset))
-        except OSError as error:
-            raise JournalError(f"cannot read the journal {self._path}: {error.strerror}") from error
+        with reading(self._path), self._path.open("rb") as file:
+            file.seek(max(0, position.offset - _TAIL))
+            return file.read(min(_TAIL, position.offset))
 
 
 def read_through(directory: Path, fold: Fold[T]) -> T:
     """Return what follows from a journal as it is now; raise `JournalError` where it cannot be read."""
-    found = Followed(directory, fold)
-    found.refresh()
-    return found.value
+    followed = Followed(directory, fold)
+    followed.refresh()
+    return followed.value
 
 
 def _digest(path: Path, length: int) -> str | None:
     """Return the SHA-256 of the first bytes of a file; None where there are fewer."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with path.open("rb") as file:
         while length > 0:
             block = file.read(min(length, _BLOCK))
             if not block:
                 return None
-            found.update(block)
+            digest.update(block)
             length -= len(block)
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 @cache
