@@ -24,7 +24,7 @@ from orchestrator import registry
 from orchestrator.evaluation.strategies.bench import Bench
 from orchestrator.evaluation.strategies.contenders import contenders
 from orchestrator.evaluation.strategies.replay import replay_bench
-from orchestrator.evaluation.strategies.trial import Outcome, run_trial
+from orchestrator.evaluation.strategies.trial import Conditions, Outcome, run_trial
 from orchestrator.models.base import Model
 from orchestrator.models.sums import with_sums
 from orchestrator.types import Measurement, Measurements, Point
@@ -134,10 +134,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         bench,
                         contender,
                         modeler,
-                        budget_percent=share,
-                        full_cost=full,
-                        maximum_repetitions=chosen.repetitions,
-                        seed=(number,),
+                        Conditions(
+                            budget_percent=share,
+                            full_cost=full,
+                            maximum_repetitions=chosen.repetitions,
+                            seed=(number,),
+                        ),
                     )
                 )
     print("| strategy | share | has models % | within 10 % | within 20 % | error % | covered % | used % |")

@@ -28,7 +28,7 @@ from orchestrator.evaluation.strategies.bench import FULL_REPETITIONS
 from orchestrator.evaluation.strategies.contenders import contenders
 from orchestrator.evaluation.strategies.functions import draw, read
 from orchestrator.evaluation.strategies.synthetic import SERIES, synthetic_bench
-from orchestrator.evaluation.strategies.trial import measured
+from orchestrator.evaluation.strategies.trial import Conditions, measured
 from orchestrator.models.sums import with_sums
 
 MODELERS = ("pmnf", "auto")
@@ -52,12 +52,15 @@ def said(
     bench = synthetic_bench(function, parameters, NOISE, rng)
     (contender,) = contenders(("information",))
     fit = {name: with_sums(registry.load("model", name)()) for name in MODELERS}
-    spend = bench.full_cost(FULL_REPETITIONS) * budget / 100
+    conditions = Conditions(
+        budget_percent=budget,
+        full_cost=bench.full_cost(FULL_REPETITIONS),
+        batch_size=batch_size,
+        seed=(seed, index),
+    )
     found: dict[tuple[str, str], Said] = {}
     for chooses in MODELERS:
-        runs = measured(
-            bench, contender, fit[chooses], budget=spend, batch_size=batch_size, seed=(seed, index)
-        )
+        runs = measured(bench, contender, fit[chooses], conditions)
         for name in MODELERS if runs.points else ():
             (model,) = fit[name](runs)
             at, (truth,) = model.predict([bench.evaluation_point]), bench.truth.values()

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from orchestrator.models.base import Floats
+
 Shape = tuple[int, ...]
 
 _COMPONENTS: tuple[Callable[[np.random.Generator, int], Floats], ...] = (
@@ -23,7 +23,7 @@ _COMPONENTS: tuple[Callable[[np.random.Generator, int], Floats], ...] = (
 )
 
 
-def mixed(percent: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+def mixed(percent: float, shape: Shape, rng: np.random.Generator) -> Floats:
     """Return factors within 1 ± percent/100, to multiply noise-free values with.
 
     Each value has noise of one component, drawn with equal probability: Gaussian, uniform, exponential or
@@ -37,7 +37,7 @@ def mixed(percent: float, shape: tuple[int, ...], rng: np.random.Generator) -> F
     return np.asarray(1.0 + percent / 100.0 * np.clip(chosen, -1.0, 1.0), np.float64).reshape(shape)
 
 
-def slowed(percent: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+def slowed(percent: float, shape: Shape, rng: np.random.Generator) -> Floats:
     """Return factors that slow ``percent`` of all values down, 2 to 5 times, like a busy or faulty node."""
     return np.where(rng.random(shape) < percent / 100.0, rng.uniform(2.0, 5.0, shape), 1.0)
 

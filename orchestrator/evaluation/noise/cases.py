@@ -15,6 +15,7 @@ from orchestrator.generate.complexity import RANKS, Function, model_terms
 from orchestrator.generate.counts import bytes_per_rank, calls, loop_counts
 from orchestrator.generate.manifest import Manifest, callpaths, parts
 from orchestrator.generate.population import DEFAULT, Range, draw
+from orchestrator.models.base import Floats
 from orchestrator.models.effort import BLOCKS
 from orchestrator.models.mpi_costs import TABLE
 from orchestrator.types import Measurement, Measurements, Point
@@ -100,7 +101,7 @@ def synthetic(functions: int, natural: float, seed: int, range_: Range = PAPER) 
 
 def _simulated(
     function: Function, range_: Range, points: Sequence[Point], rng: np.random.Generator
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+) -> tuple[Floats, Floats]:
     """Seconds of computation and communication at points."""
     per_block = 1e-9 * np.exp(rng.normal(0, 0.3, len(function.computation.loops)))
     overhead, latency = 2e-6, 2e-6 * np.exp(rng.normal(0, 0.5))

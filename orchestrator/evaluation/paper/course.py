@@ -13,17 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.errors import ModelError
 from orchestrator.evaluation.strategies.bench import Bench
 from orchestrator.evaluation.strategies.contenders import Contender
+from orchestrator.evaluation.strategies.trial import ROUNDING, fitted
 from orchestrator.models.base import Model, Modeler
 from orchestrator.policy.progress import Quality, fits_better
 from orchestrator.resources import each
 from orchestrator.strategies.base import View
 from orchestrator.strategies.starting_set import starting_points
-from orchestrator.types import Measurements, Point
-
-_ROUNDING = 1 + 1e-9  # sums of the same costs in another order
+from orchestrator.types import Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +43,9 @@ class Course:
     def within(self, budget: float) -> tuple[Step, ...]:
         """Return the steps up to the first that does not fit; none where the starting set does not."""
         start = [step for step in self.steps if step.round == 1]
-        if not start or start[-1].spent > budget * _ROUNDING:
+        if not start or start[-1].spent > budget * ROUNDING:
             return ()
-        return tuple(step for step in self.steps if step.spent <= budget * _ROUNDING)
+        return tuple(step for step in self.steps if step.spent <= budget * ROUNDING)
 
 
 def course(
@@ -86,7 +84,7 @@ def course(
     steps: list[Step] = []
     models: tuple[Model, ...] = ()
     spent, number = 0.0, 1
-    while spent <= most * _ROUNDING:
+    while spent <= most * ROUNDING:
         view = View(
             space=bench.space,
             evaluation_point=bench.evaluation_point,
@@ -140,11 +138,3 @@ def until_no_gain(bench: Bench, steps: Sequence[Step], modeler: Modeler, patienc
             return tuple(rounds)
         before = now
     return tuple(steps)
-
-
-def fitted(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
-    """Return the models; none where too little was measured."""
-    try:
-        return modeler(known)
-    except ModelError:
-        return ()

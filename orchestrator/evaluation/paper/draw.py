@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.evaluation.artificial_noise import mixed
 from orchestrator.evaluation.strategies.bench import Bench
@@ -20,9 +19,8 @@ from orchestrator.evaluation.strategies.functions import Function
 from orchestrator.evaluation.strategies.synthetic import SERIES as PUBLISHED_SERIES
 from orchestrator.evaluation.strategies.synthetic import Series, bench_of, number_of_points
 from orchestrator.models import LOGARITHMIC, POLYNOMIAL
+from orchestrator.models.base import Floats
 from orchestrator.types import Parameter, format_value
-
-Floats = NDArray[np.float64]
 
 # Least share of every term at both ends of the grid, and largest coefficient, as in the published generator.
 _LEAST_SHARE, _LARGEST = 0.01, 1000.0

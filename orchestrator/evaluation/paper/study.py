@@ -19,13 +19,13 @@ import numpy as np
 
 from orchestrator import registry
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation.paper.course import Course, Step, course, fitted, measured, until_no_gain
+from orchestrator.evaluation.paper.course import Course, Step, course, measured, until_no_gain
 from orchestrator.evaluation.paper.draw import SERIES, bench, draw
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.strategies.bench import FULL_REPETITIONS, Bench
 from orchestrator.evaluation.strategies.contenders import MAXIMUM_REPETITIONS, Contender, contenders
 from orchestrator.evaluation.strategies.functions import Function, read
-from orchestrator.evaluation.strategies.trial import Outcome, outcome
+from orchestrator.evaluation.strategies.trial import Outcome, fitted, outcome
 from orchestrator.models.base import Modeler
 
 STRATEGIES = ("full", "cpf", "gpr")

@@ -113,8 +113,8 @@ def tasks(cases: Sequence[Case], names: Sequence[str], seed: int) -> list[Task]:
 
 def rows(todo: Sequence[Task], workers: int | None, advance: Advance | None = None) -> list[Row]:
     """Return a row per task, in their order."""
-    found = dict(run(todo, workers, advance))
-    return [found[task] for task in todo]
+    by_task = dict(run(todo, workers, advance))
+    return [by_task[task] for task in todo]
 
 
 def run(
@@ -226,7 +226,7 @@ def _predicted(cases: Sequence[Case], name: str, rng: np.random.Generator) -> Fl
         "near": runs.processes <= case.cutoff,
         "all": np.ones(len(runs), dtype=bool),
     }[chosen.sees]
-    tested = np.any([_test(one) for one in cases], axis=0)
+    tested = np.any([_test(each) for each in cases], axis=0)
     question = Question(
         seen=runs.rows(seen),
         asked=runs.rows(tested),

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator import registry
 from orchestrator.evaluation.strategies.bench import FULL_REPETITIONS, Bench
 from orchestrator.evaluation.strategies.contenders import MAXIMUM_REPETITIONS, contenders
-from orchestrator.evaluation.strategies.trial import Outcome, run_trial
+from orchestrator.evaluation.strategies.trial import Conditions, Outcome, run_trial
 from orchestrator.journal.measurements import ELAPSED
 from orchestrator.models import NOTHING, Neighbours
 from orchestrator.models.base import Modeler
@@ -80,12 +80,14 @@ def campaigns(
                 bench,
                 contender,
                 modeler,
-                budget_percent=budget,
-                full_cost=full_cost,
-                batch_size=rules.batch_size,
-                maximum_repetitions=maximum_repetitions,
-                seed=seed,
+                Conditions(
+                    budget_percent=budget,
+                    full_cost=full_cost,
+                    batch_size=rules.batch_size,
+                    maximum_repetitions=maximum_repetitions,
+                    seed=seed,
+                    assumed_costs=neighbours.prices(ELAPSED, names, bench.cores.__getitem__),
+                ),
                 last=oracle() if contender.oracle and oracle else None,
-                assumed_costs=neighbours.prices(ELAPSED, names, bench.cores.__getitem__),
             )
     return outcomes

@@ -17,7 +17,7 @@ from orchestrator.evaluation.strategies.bench import FULL_REPETITIONS, Bench, Li
 from orchestrator.evaluation.strategies.contenders import MAXIMUM_REPETITIONS, contenders
 from orchestrator.evaluation.strategies.functions import Function, draw, of_terms, read
 from orchestrator.evaluation.strategies.rules import Rules, campaigns
-from orchestrator.evaluation.strategies.trial import Outcome, measured
+from orchestrator.evaluation.strategies.trial import Conditions, Outcome, measured
 from orchestrator.models import NOTHING, Neighbours, known_form, of_measurements
 from orchestrator.models.base import Floats
 from orchestrator.types import Parameter, Point
@@ -194,12 +194,11 @@ def _neighbours(function: Function, setting: Setting, rules: Rules, index: int) 
     same = setting.neighbour == "same"
     other = of_terms(function.terms(), parameters, rng) if same else draw(parameters, rng)
     bench = synthetic_bench(other, setting.parameters, setting.noise, rng, setting.outliers)
-    known = measured(
-        bench,
-        contenders((_STRATEGY,))[0],
-        rules.modeler(),
-        budget=bench.full_cost(FULL_REPETITIONS) * _BUDGET / 100,
+    conditions = Conditions(
+        budget_percent=_BUDGET,
+        full_cost=bench.full_cost(FULL_REPETITIONS),
         batch_size=_ROUND,
         seed=(rules.seed, index, 1),
     )
+    known = measured(bench, contenders((_STRATEGY,))[0], rules.modeler(), conditions)
     return of_measurements(known, "another campaign")

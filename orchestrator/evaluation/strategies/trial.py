@@ -23,7 +23,8 @@ from orchestrator.models.costs import expected_costs
 from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import Measurements, Point
 
-_ROUNDING = 1 + 1e-9  # sums of the same costs in another order
+ROUNDING = 1 + 1e-9
+"""Factor on a budget: sums of the same costs in another order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,28 +67,42 @@ class _Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Conditions:
-    """Under which conditions a contender measures; as in `run_trial`, the budget in core-seconds."""
+class Conditions:
+    """Under which conditions a contender measures.
 
-    budget: float
-    batch_size: int
-    maximum_repetitions: int
-    seed: Sequence[int]
+    Attributes
+    ----------
+    budget_percent, full_cost
+        Budget, in percent of ``full_cost`` (core-seconds).
+    batch_size
+        n_b; the paper's comparison has 1.
+    maximum_repetitions
+        Most runs of a point.
+    seed
+        The generator of a round is ``default_rng([*seed, round])``.
+    assumed_costs
+        What another campaign expects runs to cost; only ratios count, and only before there are models.
+    """
+
+    budget_percent: float
+    full_cost: float
+    batch_size: int = 1
+    maximum_repetitions: int = MAXIMUM_REPETITIONS
+    seed: Sequence[int] = (0,)
     assumed_costs: Costs | None = None
+
+    @property
+    def budget(self) -> float:
+        """In core-seconds."""
+        return self.full_cost * self.budget_percent / 100.0
 
 
 def run_trial(
     bench: Bench,
     contender: Contender,
     modeler: Modeler,
-    *,
-    budget_percent: float,
-    full_cost: float,
-    batch_size: int = 1,
-    maximum_repetitions: int = MAXIMUM_REPETITIONS,
-    seed: Sequence[int] = (0,),
+    conditions: Conditions,
     last: Modeler | None = None,
-    assumed_costs: Costs | None = None,
 ) -> list[Outcome]:
     """Let a contender measure until its proposals end or none of a round fits the budget; λ plays no part.
 
@@ -103,71 +118,44 @@ def run_trial(
         Strategy and repetitions.
     modeler
         Fits the models after every round.
-    budget_percent
-        Budget, in percent of ``full_cost`` (core-seconds).
-    batch_size
-        n_b; the paper's comparison has 1.
-    maximum_repetitions
-        Most runs of a point.
-    seed
-        The generator of a round is ``default_rng([*seed, round])``.
+    conditions
+        The budget, and what else limits it.
     last
         Fits the models that are compared with the truth, if not ``modeler``.
-    assumed_costs
-        What another campaign expects runs to cost; only ratios count, and only before there are models.
 
     Returns
     -------
     list of Outcome
         One per call path of the bench's truth.
     """
-    conditions = _Conditions(
-        budget=full_cost * budget_percent / 100.0,
-        batch_size=batch_size,
-        maximum_repetitions=maximum_repetitions,
-        seed=seed,
-        assumed_costs=assumed_costs,
-    )
     progress = _measured(bench, contender, modeler, conditions)
     if last is not None and progress.done:
         progress.models = last(bench.measured(progress.done))
-    return _outcomes(bench, contender, budget_percent, full_cost, progress)
+    return _outcomes(bench, contender, conditions, progress)
 
 
-def measured(
-    bench: Bench,
-    contender: Contender,
-    modeler: Modeler,
-    *,
-    budget: float,
-    batch_size: int,
-    seed: Sequence[int],
-) -> Measurements:
-    """Return what a contender measures within a budget in core-seconds; empty where nothing fits."""
-    conditions = _Conditions(
-        budget=budget, batch_size=batch_size, maximum_repetitions=MAXIMUM_REPETITIONS, seed=seed
-    )
-    progress = _measured(bench, contender, modeler, conditions)
-    return bench.measured(progress.done)
+def measured(bench: Bench, contender: Contender, modeler: Modeler, conditions: Conditions) -> Measurements:
+    """Return what a contender measures; empty where nothing fits."""
+    return bench.measured(_measured(bench, contender, modeler, conditions).done)
 
 
-def _measured(bench: Bench, contender: Contender, modeler: Modeler, conditions: _Conditions) -> _Progress:
+def _measured(bench: Bench, contender: Contender, modeler: Modeler, conditions: Conditions) -> _Progress:
     """Measure until proposals end or none of a round fits; nothing where the starting set does not fit."""
     strategy, budget = contender.build(), conditions.budget
     progress = _Progress()
     while True:
         view = _view(bench, contender, progress, conditions)
         choices = strategy(view, np.random.default_rng([*conditions.seed, progress.round]))
-        if progress.round == 1 and _cost(bench, progress, choices) > budget * _ROUNDING:
+        if progress.round == 1 and _cost(bench, progress, choices) > budget * ROUNDING:
             return _Progress()
         if not _measure(bench, progress, choices, budget):
             break
-        progress.models = _fit(modeler, bench.measured(progress.done))
+        progress.models = fitted(modeler, bench.measured(progress.done))
         progress.round += 1
     return progress
 
 
-def _fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
+def fitted(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
     """Return the models; none where too little was measured. Other failures of a modeler are errors here."""
     try:
         return modeler(known)
@@ -175,9 +163,8 @@ def _fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
         return ()
 
 
-def _view(bench: Bench, contender: Contender, progress: _Progress, conditions: _Conditions) -> View:
+def _view(bench: Bench, contender: Contender, progress: _Progress, conditions: Conditions) -> View:
     expected = _expected_costs(bench, progress.models)
-    values = {parameter.name: parameter.values for parameter in bench.space.parameters}
     most = conditions.maximum_repetitions
     return View(
         space=bench.space,
@@ -186,7 +173,7 @@ def _view(bench: Bench, contender: Contender, progress: _Progress, conditions: _
         models=progress.models,
         done=dict(progress.done),
         infeasible=frozenset(),
-        costs=expected or conditions.assumed_costs or resources.each(resources.guess(values, _cores(bench))),
+        costs=expected or conditions.assumed_costs or resources.each(_guess(bench)),
         budget_left=conditions.budget - progress.spent,
         batch_size=conditions.batch_size,
         initial_repetitions=min(contender.repetitions, most),
@@ -197,17 +184,18 @@ def _view(bench: Bench, contender: Contender, progress: _Progress, conditions: _
     )
 
 
-def _cores(bench: Bench) -> Callable[[Point], int]:
-    return lambda point: round(bench.cores[point])
+def _guess(bench: Bench) -> Callable[[Point], float]:
+    """Return the monotone guess of costs, before any model knows them."""
+    values = {parameter.name: parameter.values for parameter in bench.space.parameters}
+    return resources.guess(values, lambda point: round(bench.cores[point]))
 
 
-def _expected_costs(bench: Bench, models: tuple[Model, ...]) -> Costs | None:
-    durations = [model for model in models if model.metric == ELAPSED] or _only_callpath(models)
+def _expected_costs(bench: Bench, models: Sequence[Model]) -> Costs | None:
+    """Return the costs by the models of whole runs, or of the only call path; None without such models."""
+    durations = [model for model in models if model.metric == ELAPSED]
+    if not durations and len({model.callpath for model in models}) == 1:
+        durations = list(models)
     return expected_costs(durations, bench.cores.__getitem__) if durations else None
-
-
-def _only_callpath(models: tuple[Model, ...]) -> tuple[Model, ...]:
-    return models if len({model.callpath for model in models}) == 1 else ()
 
 
 def _cost(bench: Bench, progress: _Progress, choices: Sequence[Choice]) -> float:
@@ -226,7 +214,7 @@ def _measure(bench: Bench, progress: _Progress, choices: Sequence[Choice], budge
         for _ in range(choice.repetitions):
             repetition = progress.done.get(choice.point, 0) + 1
             cost = bench.cost(choice.point, repetition)
-            if progress.spent + cost > budget * _ROUNDING:
+            if progress.spent + cost > budget * ROUNDING:
                 break
             progress.spent += cost
             progress.done[choice.point] = repetition
@@ -235,7 +223,7 @@ def _measure(bench: Bench, progress: _Progress, choices: Sequence[Choice], budge
 
 
 def _outcomes(
-    bench: Bench, contender: Contender, budget_percent: float, full_cost: float, progress: _Progress
+    bench: Bench, contender: Contender, conditions: Conditions, progress: _Progress
 ) -> list[Outcome]:
     models = {
         model.callpath: model
@@ -248,8 +236,8 @@ def _outcomes(
             contender,
             callpath,
             models.get(callpath),
-            budget_percent=budget_percent,
-            cost_percent=100.0 * progress.spent / full_cost,
+            budget_percent=conditions.budget_percent,
+            cost_percent=100.0 * progress.spent / conditions.full_cost,
             done=progress.done,
         )
         for callpath in bench.truth

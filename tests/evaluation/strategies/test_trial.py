@@ -10,7 +10,7 @@ from orchestrator.evaluation.strategies.contenders import KNOWN, contenders
 from orchestrator.evaluation.strategies.functions import Function
 from orchestrator.evaluation.strategies.rows import rows, table
 from orchestrator.evaluation.strategies.synthetic import synthetic_bench
-from orchestrator.evaluation.strategies.trial import Outcome, run_trial
+from orchestrator.evaluation.strategies.trial import Conditions, Outcome, run_trial
 from orchestrator.models.base import Model
 from orchestrator.models.pmnf.known_form import known_form
 from orchestrator.models.pmnf.modeler import modeler
@@ -52,7 +52,7 @@ def test_every_contender_stays_within_its_budget_and_finds_an_easy_truth(label: 
     told = known_form(TRUTH.terms()) if contender.oracle else modeler()
     budget = 100.0 if contender.whole else 15.0
     (outcome,) = run_trial(
-        known, contender, told, budget_percent=budget, full_cost=known.full_cost(5), batch_size=2
+        known, contender, told, Conditions(budget_percent=budget, full_cost=known.full_cost(5), batch_size=2)
     )
 
     assert outcome.feasible
@@ -67,7 +67,10 @@ def test_a_trial_is_reproducible_and_depends_on_the_seed_of_a_random_strategy() 
 
     def points(seed: int) -> Outcome:
         (outcome,) = run_trial(
-            known, KNOWN["random"], modeler(), budget_percent=20, full_cost=known.full_cost(5), seed=(seed,)
+            known,
+            KNOWN["random"],
+            modeler(),
+            Conditions(budget_percent=20, full_cost=known.full_cost(5), seed=(seed,)),
         )
         return outcome
 
@@ -77,7 +80,9 @@ def test_a_trial_is_reproducible_and_depends_on_the_seed_of_a_random_strategy() 
 
 def test_a_starting_set_over_budget_is_infeasible_not_wrong() -> None:
     known = bench()
-    (outcome,) = run_trial(known, KNOWN["cpf"], modeler(), budget_percent=1.0, full_cost=known.full_cost(5))
+    (outcome,) = run_trial(
+        known, KNOWN["cpf"], modeler(), Conditions(budget_percent=1.0, full_cost=known.full_cost(5))
+    )
 
     assert not outcome.feasible
     assert math.isnan(outcome.error_percent)
@@ -86,7 +91,9 @@ def test_a_starting_set_over_budget_is_infeasible_not_wrong() -> None:
 
 def test_full_measures_every_point_five_times() -> None:
     known = bench()
-    (outcome,) = run_trial(known, KNOWN["full"], modeler(), budget_percent=100, full_cost=known.full_cost(5))
+    (outcome,) = run_trial(
+        known, KNOWN["full"], modeler(), Conditions(budget_percent=100, full_cost=known.full_cost(5))
+    )
 
     assert (outcome.points, outcome.runs) == (25, 125)
     assert outcome.cost_percent == pytest.approx(100.0)
@@ -101,7 +108,9 @@ def test_strategies_are_not_shown_the_true_cost_of_what_they_have_not_measured()
         seen.append(models)
         return models
 
-    (outcome,) = run_trial(known, KNOWN["cpf-2"], useless, budget_percent=8, full_cost=known.full_cost(5))
+    (outcome,) = run_trial(
+        known, KNOWN["cpf-2"], useless, Conditions(budget_percent=8, full_cost=known.full_cost(5))
+    )
     assert seen
     assert outcome.cost_percent <= 8.0  # expected to fit, but skipped when it really costs more
     assert outcome.error_percent < -50.0
