@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
-from orchestrator.models.cpr.als import Entries, product_at, row_begins
+from orchestrator.models.cpr.als import Entries, Ints, product_at, row_begins
 from orchestrator.models.pmnf.kernels import compiled
-
-Ints = NDArray[np.int32]
 
 FIRST_BARRIER, LAST_BARRIER, BARRIER_FACTOR = 10.0, 1e-11, 8.0
 MOST_STEPS = 40

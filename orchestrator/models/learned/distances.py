@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.learned.columns import Columns
+from orchestrator.models.learned.columns import Columns, columns_of
 from orchestrator.models.learned.fitted import seed
 from orchestrator.models.regression.samples import Samples
 
@@ -32,9 +32,10 @@ class Scaled:
 
 
 def scaled_columns(
-    columns: Columns, samples: Samples, rng: np.random.Generator, *, by_relevance: bool
+    samples: Samples, rng: np.random.Generator, *, by_relevance: bool, **derived: bool
 ) -> Scaled:
-    """Return columns scaled by relevance, or to variance one."""
+    """Return columns scaled by relevance, or to variance one; derived ones as of `columns_of`."""
+    columns = columns_of(samples, **derived)
     return relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
 
 

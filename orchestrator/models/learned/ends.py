@@ -121,4 +121,4 @@ def _near(values: Floats, end: float, share: float) -> NDArray[np.bool_]:
 
 def _column(axes: tuple[Axis, ...], index: int) -> int:
     """Return the position of a numeric axis among `linear_columns`."""
-    return 1 + sum(1 if axis.levels is None else len(axis.levels) for axis in axes[:index])
+    return 1 + sum(axis.width for axis in axes[:index])

@@ -93,8 +93,12 @@ def unit_response(samples: Samples) -> tuple[Samples, Callable[[Fitted], Rescale
     return samples.with_y((samples.y - shift) / scale), lambda rest: Rescaled(rest, shift, scale)
 
 
-def named(name: str, derived: dict[str, bool]) -> str:
-    """Return a name that says which derived columns there are."""
+def named(what: str, *how: str | bool, **derived: bool) -> str:
+    """Return a name that says what a learner is, how it learns as far as that is said, and from what columns.
+
+    False stands for what is not the case: ``by_relevance and "by relevance"``.
+    """
+    name = ", ".join([what, *(word for word in how if isinstance(word, str))])
     return " + ".join([name, *(key for key, used in derived.items() if used)])
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.learned.columns import columns_of
 from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import estimated, learner, named, seed, unit_response
 from orchestrator.models.regression.learner import Fitted, Learner
@@ -38,13 +37,13 @@ def gaussian_process(
     derived
         Derived columns, see `columns_of`.
     """
-    how = [*(["own lengths"] if own_lengths else []), *(["by relevance"] if by_relevance else [])]
-    name = named(", ".join([f"Gaussian process ({kernel})", *how]), derived)
+    what = f"Gaussian process ({kernel})"
+    name = named(what, own_lengths and "own lengths", by_relevance and "by relevance", **derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.gaussian_process import GaussianProcessRegressor
 
-        scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
+        scaled = scaled_columns(samples, rng, by_relevance=by_relevance, **derived)
         unit, rescaled = unit_response(samples)
         lengths = scaled.shift.size if own_lengths else 1
         part = unit.rows(rng.permutation(len(unit))[:_MOST_OF_KERNEL])
@@ -54,10 +53,10 @@ def gaussian_process(
             start = GaussianProcessRegressor(_covariance(kernel, lengths), random_state=seed(rng))
             estimated("", scaled, start, part)
             process = GaussianProcessRegressor(start.kernel_, optimizer=None, copy_X_train=False)
-            found = estimated(name, scaled, process, unit)
+            fitted = estimated(name, scaled, process, unit)
         # What only standard deviations need: n x n numbers.
         process.L_ = None
-        return rescaled(found)
+        return rescaled(fitted)
 
     return learner(name, build, most=_MOST_OF_PROCESS)
 
@@ -71,13 +70,13 @@ def support_vectors(
 ) -> Learner:
     """Return support vector regression; ``degree`` is that of the kernel ``poly``."""
     shape = f"poly, degree {degree}" if kernel == "poly" else kernel
-    how = ["by relevance"] if by_relevance else []
-    name = named(", ".join([f"support vectors ({shape}), C {_PENALTY:g}", *how]), derived)
+    what = f"support vectors ({shape}), C {_PENALTY:g}"
+    name = named(what, by_relevance and "by relevance", **derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.svm import SVR
 
-        scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
+        scaled = scaled_columns(samples, rng, by_relevance=by_relevance, **derived)
         unit, rescaled = unit_response(samples)
         estimator = SVR(
             kernel=kernel, degree=degree, C=_PENALTY, epsilon=0.05, gamma="scale", coef0=1.0, max_iter=200_000

@@ -108,7 +108,7 @@ def _polynomial(name: str, degree: int, solve: Solve, per_product: float, most: 
 
 def affordable_degree(axes: tuple[Axis, ...], largest: int, products: float) -> int:
     """Return the largest degree with at most so many products, and 1 at least."""
-    width = sum(1 if axis.levels is None else len(axis.levels) for axis in axes)
+    width = sum(axis.width for axis in axes)
     return max(
         [degree for degree in range(1, largest + 1) if comb(width + degree, degree) <= products], default=1
     )
@@ -121,7 +121,7 @@ def exponents(axes: tuple[Axis, ...], degree: int) -> NDArray[np.int64]:
     """
     owners = [-1]
     for index, axis in enumerate(axes):
-        owners += [index] * (1 if axis.levels is None else len(axis.levels))
+        owners += [index] * axis.width
     found: list[tuple[int, ...]] = []
     for size in range(degree + 1):
         for chosen in combinations_with_replacement(range(1, len(owners)), size):

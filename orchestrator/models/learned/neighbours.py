@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from orchestrator.models.learned.columns import columns_of
 from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import estimated, learner, named
 from orchestrator.models.regression.learner import Fitted, Learner
@@ -25,17 +24,12 @@ def nearest(neighbours: int, *, weighted: bool = True, by_relevance: bool = True
     derived
         Derived columns, see `columns_of`.
     """
-    how = [
-        f"{neighbours} nearest",
-        *(["weighted"] if weighted else []),
-        *(["by relevance"] if by_relevance else []),
-    ]
-    name = named(", ".join(how), derived)
+    name = named(f"{neighbours} nearest", weighted and "weighted", by_relevance and "by relevance", **derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.neighbors import KNeighborsRegressor
 
-        scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
+        scaled = scaled_columns(samples, rng, by_relevance=by_relevance, **derived)
         estimator = KNeighborsRegressor(
             min(neighbours, len(samples)), weights="distance" if weighted else "uniform", n_jobs=1
         )

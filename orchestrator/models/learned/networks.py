@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.learned.columns import columns_of
 from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import Estimate, Estimator, learner, named, seed, unit_response
 from orchestrator.models.regression.learner import Fitted, Learner
@@ -58,14 +57,11 @@ def networks(
     derived
         Derived columns, see `columns_of`.
     """
-    how = [
-        f"{count} networks of {layers} x {width} {activation}",
-        *(["by relevance"] if by_relevance else []),
-    ]
-    name = named(", ".join(how), derived)
+    what = f"{count} networks of {layers} x {width} {activation}"
+    name = named(what, by_relevance and "by relevance", **derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
-        scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
+        scaled = scaled_columns(samples, rng, by_relevance=by_relevance, **derived)
         unit, rescaled = unit_response(samples)
         members = [_network(len(samples), layers, width, activation, rng) for _ in range(count)]
         measured = scaled.at(samples.x)

@@ -117,7 +117,7 @@ def rprop(*, steps: int = STEPS, **derived: bool) -> Learner:
     derived
         Derived columns, see `columns_of`.
     """
-    name = named(f"rprop: {_PARTS} networks of {_UNITS} sigmoid units", derived)
+    name = named(f"rprop: {_PARTS} networks of {_UNITS} sigmoid units", **derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         columns = standardised(columns_of(samples, **derived), samples)

@@ -33,7 +33,7 @@ def random_forest(*, trees: int = 64, depth: int | None = None, leaf: int = 1, *
 
 def gradient_boosting(*, trees: int, depth: int = 4, **derived: bool) -> Learner:
     """Return boosted trees of small depth, each from half of the samples."""
-    name = named(f"{trees} boosted trees, depth {depth}, rate {_BOOSTING_RATE:g}", derived)
+    name = named(f"{trees} boosted trees, depth {depth}, rate {_BOOSTING_RATE:g}", **derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.ensemble import GradientBoostingRegressor
@@ -74,8 +74,8 @@ def histogram_boosting(
     derived
         Derived columns, see `columns_of`.
     """
-    how = [*([f"{share:g} of columns"] if share < 1 else []), *(["absolute errors"] if absolute else [])]
-    name = named(", ".join([f"{trees} boosted trees, {leaves} leaves, rate {_RATE:g}", *how]), derived)
+    what = f"{trees} boosted trees, {leaves} leaves, rate {_RATE:g}"
+    name = named(what, share < 1 and f"{share:g} of columns", absolute and "absolute errors", **derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -98,8 +98,8 @@ def histogram_boosting(
 def _forest(
     kind: str, what: str, trees: int, depth: int | None, leaf: int, derived: dict[str, bool]
 ) -> Learner:
-    shape = ([f"depth {depth}"] if depth else []) + ([f"leaves of {leaf}"] if leaf > 1 else [])
-    name = named(", ".join([f"{trees} {what}", *shape]), derived)
+    shape = bool(depth) and f"depth {depth}", leaf > 1 and f"leaves of {leaf}"
+    name = named(f"{trees} {what}", *shape, **derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         import sklearn.ensemble

@@ -41,7 +41,6 @@ def first_runs(values: Floats) -> Floats:
     Shape (first points, repetitions).
     """
     some = values[: counted(len(values))]
-    runs = np.sort(np.isfinite(some).sum(axis=1))[
-        (len(some) - 1) // 2
-    ]  # half of the points have them, or more
+    # Half of the points have them, or more.
+    runs = np.sort(np.isfinite(some).sum(axis=1))[(len(some) - 1) // 2]
     return some[:, :runs]

@@ -59,12 +59,22 @@ class Axis:
         """Whether neighbouring coordinates have nothing in common."""
         return self.levels is not None
 
+    @property
+    def width(self) -> int:
+        """How many columns `columns` has."""
+        return 1 if self.levels is None else len(self.levels)
+
+    def columns(self, x: Floats) -> Floats:
+        """Return coordinates as they are, or an indicator per category, shape (n, width)."""
+        if self.levels is None:
+            return x[:, None]
+        return np.asarray(x[:, None] == np.arange(len(self.levels)), np.float64)
+
     def coordinate(self, points: Sequence[Point]) -> Floats:
         """Return the coordinates of points, shape (points,); NaN for what has none."""
         if self.levels is not None:
             codes = {text: float(code) for code, text in enumerate(self.levels)}
-            found = [codes.get(format_value(point[self.name]), np.nan) for point in points]
-            return np.array(found, dtype=float)
+            return np.array([codes.get(format_value(point[self.name]), np.nan) for point in points], float)
         values = np.array([point.number(self.name) for point in points], dtype=float)
         return self.of_value(values)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
@@ -161,21 +162,19 @@ def _fractions(
                 "most_processes or largest"
             )
         return fit_fraction(n[here], ratio[here], speedups[here], n0[here]), None
-    found = fit_fractions(n[near], ratio[near], speedups[near], references.index[near], n0[near])
-    if not found:
+    by_problem = fit_fractions(n[near], ratio[near], speedups[near], references.index[near], n0[near])
+    if not by_problem:
         raise ModelError(
             "no run up to most_processes has more processes than the run that it is compared with: raise it"
         )
     # A problem with one number of processes has the p of the nearest one that has more.
-    known = np.array(sorted(found), dtype=np.intp)
+    known = np.array(sorted(by_problem), dtype=np.intp)
     nearest = Nearby.of(layout.problem_axes, references.problems[known]).nearest(references.problems)
-    each = np.array([found[int(k)] for k in known])[nearest]
-    return float(np.mean(list(found.values()))), each
+    each = np.array([by_problem[int(k)] for k in known])[nearest]
+    return float(np.mean(list(by_problem.values()))), each
 
 
-def within(
-    x: Floats, layout: Layout, largest: Mapping[str, float]
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def within(x: Floats, layout: Layout, largest: Mapping[str, float]) -> NDArray[np.bool_]:
     """Return which coordinates have no size above its cut-off, shape (n,)."""
     inside = np.ones(len(x), bool)
     for k in layout.others:

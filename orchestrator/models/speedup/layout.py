@@ -75,6 +75,14 @@ class Layout:
         """Return the coordinates of the problem: all that are not about processes, shape (n, others)."""
         return x[:, list(self.others)]
 
+    def problems(self, x: Floats) -> tuple[Floats, Integers]:
+        """Return the different problems, shape (problems, others), and which of them each row has, (n,)."""
+        coordinates = self.problem(x)
+        if not coordinates.shape[1]:
+            return np.empty((1, 0)), np.zeros(len(x), dtype=np.intp)
+        problems, index = np.unique(coordinates, axis=0, return_inverse=True)
+        return problems, index.reshape(-1)
+
     @property
     def problem_axes(self) -> tuple[Axis, ...]:
         """Those of `problem`."""
@@ -112,12 +120,7 @@ class References:
             When no problem was measured on two numbers of processes.
         """
         n = layout.processes(samples.x)
-        coordinates = layout.problem(samples.x)
-        if coordinates.shape[1]:
-            problems, index = np.unique(coordinates, axis=0, return_inverse=True)
-        else:
-            problems, index = np.empty((1, 0)), np.zeros(len(n), dtype=np.intp)
-        index = index.reshape(-1)
+        problems, index = layout.problems(samples.x)
         order = np.lexsort((n, index))
         first = np.ones(len(n), dtype=bool)
         first[1:] = index[order][1:] != index[order][:-1]

@@ -24,9 +24,8 @@ PARTICLES, ITERATIONS = 100, 1000  # of the grey-box paper, section 5.6
 STARTS = 40
 # Evaluations of each start, of which the best go on, with so many: more, or all to the end, change nothing.
 _FIRST, _KEPT, _EVALUATIONS = 10, 5, 50
-_TRIED = (
-    50  # places of which the best is a start: much of the box is flat, because the share is cut off there
-)
+# Places of which the best is a start: much of the box is flat, because the share is cut off there.
+_TRIED = 50
 
 # What is searched: f1, f2, f3, log f4, f5, log f6, log f7. Bases and f6 are positive and of unknown
 # magnitude, so their logarithms are searched. With n in units of the largest fitted size, f4 <= 1 keeps f

@@ -12,7 +12,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.regression.samples import Axis, Samples
+from orchestrator.models.regression.samples import Samples
 from orchestrator.models.speedup.layout import Layout
 from orchestrator.models.speedup.nearby import Nearby
 
@@ -66,13 +66,7 @@ class Contexts:
             raise ModelError(
                 f"no run has from 2 to {most:g} processes, half of the most: measure the speedup there, too"
             )
-        problem = layout.problem(samples.x[few])
-        problems, index = (
-            np.unique(problem, axis=0, return_inverse=True)
-            if problem.shape[1]
-            else (np.empty((1, 0)), np.zeros(len(few), dtype=np.intp))
-        )
-        index = np.asarray(index).reshape(-1)
+        problems, index = layout.problems(samples.x[few])
         return cls(
             layout=layout,
             x=samples.x[few],
@@ -90,11 +84,11 @@ class Contexts:
         the nearest problem. The four are in the order of N.
         """
         nearest = self.nearby.nearest(self.layout.problem(x))
-        found = np.empty((len(x), count, _CONTEXT), dtype=np.intp)
+        drawn = np.empty((len(x), count, _CONTEXT), dtype=np.intp)
         for k in np.unique(nearest):
             here = np.flatnonzero(nearest == k)
-            found[here] = _draws(self.members[k], (len(here), count), rng)
-        return self._in_order(found)
+            drawn[here] = _draws(self.members[k], (len(here), count), rng)
+        return self._in_order(drawn)
 
     def vectors(self, x: Floats, drawn: Integers) -> Floats:
         """Return the vectors of coordinates with the runs that were drawn, shape (n * count, features).
@@ -121,7 +115,7 @@ class Contexts:
         """Return the columns of m and w: sizes, indicators of categories, and the logarithm of w if weak."""
         columns = [np.empty((len(x), 0))]
         for axis, values in zip(self.layout.problem_axes, self.layout.problem(x).T, strict=True):
-            columns.append(_column(axis, values))
+            columns.append(axis.columns(values))
         if self.weak:
             columns.append(-np.log(self.layout.processes(x))[:, None])
         return np.hstack(columns)
@@ -170,9 +164,3 @@ def _draws(members: Integers, shape: tuple[int, int], rng: np.random.Generator) 
         return np.asarray(members[drawn], np.intp)
     ranks = rng.random((*shape, len(members))).argsort(axis=2)[..., :_CONTEXT]
     return np.asarray(members[ranks], np.intp)
-
-
-def _column(axis: Axis, values: Floats) -> Floats:
-    if axis.levels is None:
-        return values[:, None]
-    return np.column_stack([(values == code).astype(float) for code in range(len(axis.levels))])

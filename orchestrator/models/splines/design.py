@@ -54,8 +54,7 @@ class Predictor:
         """Return the columns at coordinates (n,), shape (n, columns); NaN for an unknown category."""
         if self.axis.levels is None:
             return columns(values - self.shift, self.knots)
-        found = (values[:, None] == np.arange(len(self.axis.levels))).astype(float)
-        return np.where(np.isnan(values)[:, None], np.nan, found)
+        return np.where(np.isnan(values)[:, None], np.nan, self.axis.columns(values))
 
     @property
     def knot_values(self) -> list[float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.regression.samples import Samples
+from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.models.splines.design import Design, correlation
 from orchestrator.models.splines.moments import Scale
 from orchestrator.models.splines.response import Response
@@ -27,19 +27,19 @@ class Distances:
 
     Attributes
     ----------
-    levels
-        Of every axis the number of its categories, 0 for numbers.
+    axes
+        What the coordinates are.
     mean, factor
         Of every column, shape (columns,): what is subtracted, and what it is then multiplied by.
     """
 
-    levels: tuple[int, ...]
+    axes: tuple[Axis, ...]
     mean: Floats
     factor: Floats
 
     def at(self, x: Floats) -> Floats:
         """Return the columns at coordinates (n, axes)."""
-        return (_plain(x, self.levels) - self.mean) * self.factor
+        return (_plain(x, self.axes) - self.mean) * self.factor
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -76,14 +76,14 @@ class Regional:
         """
         from scipy.spatial import cKDTree
 
-        _, found_places = cKDTree(self.places).query(self.distances.at(x), self.nearest)
-        near = np.asarray(found_places, np.intp).reshape(len(x), self.nearest)
+        _, nearest = cKDTree(self.places).query(self.distances.at(x), self.nearest)
+        near = np.asarray(nearest, np.intp).reshape(len(x), self.nearest)
         scaled = self.scale.at(columns)
-        found = np.empty(len(x))
+        answers = np.empty(len(x))
         for begin in range(0, len(x), _TOGETHER):
             part = slice(begin, begin + _TOGETHER)
-            found[part] = self._answers(near[part], scaled[part])
-        return found
+            answers[part] = self._answers(near[part], scaled[part])
+        return answers
 
     def _answers(self, near: Integers, scaled: Floats) -> Floats:
         here = self.columns[near]
@@ -115,22 +115,18 @@ def regional(
 
 
 def _distances(samples: Samples) -> Distances:
-    levels = tuple(0 if axis.levels is None else len(axis.levels) for axis in samples.axes)
-    plain = _plain(samples.x, levels)
+    plain = _plain(samples.x, samples.axes)
     spread = plain.std(axis=0)
     weight = np.array([abs(correlation(values, samples.y)) for values in plain.T])
     weight = np.maximum(weight / max(weight.max(), 1e-12), _LEAST)
     return Distances(
-        levels=levels,
+        axes=samples.axes,
         mean=plain.mean(axis=0),
         factor=np.where(spread > 1e-12, weight / np.where(spread > 1e-12, spread, 1.0), 0.0),
     )
 
 
-def _plain(x: Floats, levels: tuple[int, ...]) -> Floats:
+def _plain(x: Floats, axes: tuple[Axis, ...]) -> Floats:
     """Return coordinates as they are, and an indicator per category."""
-    parts = [
-        (values[:, None] == np.arange(count)).astype(float) if count else values[:, None]
-        for values, count in zip(x.T, levels, strict=True)
-    ]
+    parts = [axis.columns(values) for axis, values in zip(axes, x.T, strict=True)]
     return np.hstack([np.empty((len(x), 0)), *parts])
