@@ -25,11 +25,11 @@ def texts(given: object, option: str, remedy: str = "give names as text") -> lis
     if isinstance(given, str):
         return [given]
     items = list(given) if isinstance(given, Iterable) else [given]
-    found = [item for item in items if isinstance(item, str)]
-    if len(found) < len(items):
+    words = [item for item in items if isinstance(item, str)]
+    if len(words) < len(items):
         wrong = next(item for item in items if not isinstance(item, str))
         raise MeasurementError(f"{option}: {wrong!r} is no text; {remedy}")
-    return found
+    return words
 
 
 def mapping(
@@ -39,6 +39,11 @@ def mapping(
     if not isinstance(given, Mapping):
         raise error(f"{option} is of type {type(given).__name__}: give a dictionary such as {example}")
     return given
+
+
+def optional_mapping(given: object, option: str, example: str) -> Mapping[Any, Any]:
+    """Return a dictionary, empty for None; raise ``MeasurementError`` for anything else."""
+    return {} if given is None else mapping(given, option, example)
 
 
 def warn(known: Measurements) -> Measurements:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.api import points
-from orchestrator.api.arguments import mapping, warn
+from orchestrator.api.arguments import optional_mapping, warn
 from orchestrator.api.fit import chosen_modeler, fit_measurements
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.models.base import Model, Modeler
@@ -73,7 +73,7 @@ def compare(
     from orchestrator.report import comparison
 
     sides = [warn(to_measurements(side, parameters, response, callpath)) for side in (first, second)]
-    chosen = {} if options is None else mapping(options, "options", "{'members': 100}")
+    chosen = optional_mapping(options, "options", "{'members': 100}")
     both = aligned(*sides)
     metrics = compared_metrics(both)
     fitted = None if modeler is None else chosen_modeler(modeler, chosen)
@@ -81,12 +81,12 @@ def compare(
     question = comparison.Question(
         points=_points(at, joint(both)), metrics=metrics, names=("first", "second")
     )
-    found = comparison.document(both, models, question)
-    if not found["rows"]:
+    compared = comparison.document(both, models, question)
+    if not compared["rows"]:
         raise ModelError("nothing can be compared: no call path has usable values in both")
-    for note in found["notes"]:
+    for note in compared["notes"]:
         warnings.warn(note, stacklevel=2)
-    return _table(found, both.first.parameters)
+    return _table(compared, both.first.parameters)
 
 
 def joint(both: Aligned) -> Measurements:
@@ -102,12 +102,12 @@ def compared_metrics(both: Aligned, wanted: Sequence[str] | None = None) -> list
     CampaignError
         For a metric that one of them has not.
     """
-    there = [name for name in both.first.metrics() if name in both.second.metrics()]
+    common = [name for name in both.first.metrics() if name in both.second.metrics()]
     if wanted is None:
-        return [name for name in there if name not in EFFORT] or there
+        return [name for name in common if name not in EFFORT] or common
     for name in wanted:
-        if name not in there:
-            raise CampaignError(f"metric {name}: both have the metrics {', '.join(there)}")
+        if name not in common:
+            raise CampaignError(f"metric {name}: both have the metrics {', '.join(common)}")
     return list(wanted)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import registry
-from orchestrator.api.arguments import mapping, warn
+from orchestrator.api.arguments import optional_mapping, warn
 from orchestrator.api.fitted import Models
 from orchestrator.api.inputs import of_metrics
 from orchestrator.errors import CampaignError
@@ -64,7 +64,7 @@ def fit(
     from orchestrator.api.frames import to_measurements
 
     known = warn(to_measurements(frame, parameters, response, callpath))
-    tables = {} if priors is None else mapping(priors, "priors", "{'last year': frame}")
+    tables = optional_mapping(priors, "priors", "{'last year': frame}")
     earlier = {name: to_measurements(table, parameters, response, callpath) for name, table in tables.items()}
     learned = learned_from(known, modeler, earlier)
     return Models(known, fit_measurements(known, chosen_modeler(modeler, {**learned, **options})))
@@ -110,11 +110,11 @@ def _neighbours(known: Measurements, modeler: str, priors: Mapping[str, Measurem
     items: list[Neighbour] = []
     counts: Measurements | None = None
     for name, other in priors.items():
-        wanted, there = ({n for n in m.parameters if len(m.values_of(n)) > 1} for m in (known, other))
-        missing = sorted(n for n in wanted - there if not known.is_categorical(n))
+        wanted, varied = ({n for n in m.parameters if len(m.values_of(n)) > 1} for m in (known, other))
+        missing = sorted(n for n in wanted - varied if not known.is_categorical(n))
         if missing:
             raise CampaignError(
-                f"prior {name}: it varied {', '.join(sorted(there)) or 'nothing'}, so of "
+                f"prior {name}: it varied {', '.join(sorted(varied)) or 'nothing'}, so of "
                 f"{', '.join(missing)} it knows nothing; leave it out, or give parameters the same names"
             )
         effort, times = other.split(EFFORT)

@@ -77,8 +77,7 @@ class FittedModel:
 
     def predict(self, points: pd.DataFrame | None = None, /, **values: object) -> pd.DataFrame:
         """Predict at a point or a table of points; see `Models.predict`. The category may be left out."""
-        found = Models(self.measurements, (self.model,))
-        return found.predict(self._rows(points), **self._values(points, values))
+        return self._alone.predict(self._rows(points), **self._values(points, values))
 
     def intervals(
         self,
@@ -89,8 +88,7 @@ class FittedModel:
         **values: object,
     ) -> pd.DataFrame:
         """Return intervals of several levels; see `Models.intervals`. The category may be left out."""
-        found = Models(self.measurements, (self.model,))
-        return found.intervals(levels, self._rows(points), runs, **self._values(points, values))
+        return self._alone.intervals(levels, self._rows(points), runs, **self._values(points, values))
 
     def plot(
         self, along: str | None = None, at: Mapping[str, object] | None = None, ax: Axes | None = None
@@ -107,10 +105,14 @@ class FittedModel:
         point = None if at is None else point_of({**self.category, **at}, self.measurements)
         return figures.draw(self.model, self._measured(), name, point, ax)
 
+    @property
+    def _alone(self) -> Models:
+        return Models(self.measurements, (self.model,))
+
     def _rows(self, points: pd.DataFrame | None) -> pd.DataFrame | None:
         """Return a table of points with the category, where it has no columns of its own for that."""
-        there = getattr(points, "columns", self.category)
-        missing = {name: own for name, own in self.category.items() if name not in there}
+        columns = getattr(points, "columns", self.category)
+        missing = {name: own for name, own in self.category.items() if name not in columns}
         return points if points is None or not missing else points.assign(**missing)
 
     def _values(self, points: pd.DataFrame | None, values: Mapping[str, object]) -> dict[str, object]:
@@ -143,7 +145,7 @@ class FittedModel:
         return f"{self.label} {self.metric}: {shown(self._document)}"
 
     def _repr_html_(self) -> str:
-        return Models(self.measurements, (self.model,))._repr_html_()
+        return self._alone._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -253,10 +255,10 @@ class Models:
         MeasurementError
             As of `predict`, and for fewer than one run.
         """
-        found = checked_levels(levels)
+        checked = checked_levels(levels)
         if not isinstance(runs, Integral) or runs < 1:
             raise MeasurementError(f"runs is {runs!r}: the mean of further runs needs at least 1")
-        return self._table(_INTERVAL_COLUMNS, partial(_intervals, found, runs), points, values)
+        return self._table(_INTERVAL_COLUMNS, partial(_intervals, checked, runs), points, values)
 
     def _table(
         self,
@@ -345,19 +347,17 @@ class Models:
         """Return a row per model: callpath, metric, categories, expression, smape (0..200 %), notes."""
         import pandas as pd
 
-        rows = []
-        for model in self:
-            rows.append(
-                {
-                    "callpath": model.callpath,
-                    "metric": model.metric,
-                    **model.category,
-                    "expression": model.expression,
-                    "smape": model.smape,
-                    "notes": "; ".join(model.notes),
-                }
-            )
-        return pd.DataFrame(rows)
+        return pd.DataFrame(
+            {
+                "callpath": model.callpath,
+                "metric": model.metric,
+                **model.category,
+                "expression": model.expression,
+                "smape": model.smape,
+                "notes": "; ".join(model.notes),
+            }
+            for model in self
+        )
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self)) or "no models"
@@ -378,16 +378,16 @@ def _where_it_holds(
     model: Model, points: Sequence[Point], rows_of: _Rows
 ) -> Iterator[tuple[int, tuple[object, ...]]]:
     """Yield the position of a point, and callpath, metric and a row, where the model holds."""
-    there = [place for place, point in enumerate(points) if holds_at(model, point)]
-    if there:
-        for k, *row in rows_of(model, [points[place] for place in there]):
-            yield there[k], (model.callpath, model.metric, *row)
+    places = [place for place, point in enumerate(points) if holds_at(model, point)]
+    if places:
+        for k, *row in rows_of(model, [points[place] for place in places]):
+            yield places[k], (model.callpath, model.metric, *row)
 
 
 def _predictions(model: Model, points: Sequence[Point]) -> Iterator[tuple[Any, ...]]:
     """Yield position, value, low, high."""
-    found = model.predict(points)
-    for k, ends in enumerate(zip(found.value, found.low, found.high, strict=True)):
+    predicted = model.predict(points)
+    for k, ends in enumerate(zip(predicted.value, predicted.low, predicted.high, strict=True)):
         yield (k, *map(float, ends))
 
 
@@ -395,7 +395,7 @@ def _intervals(
     levels: Sequence[float], runs: int, model: Model, points: Sequence[Point]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield position, level, kind, low, high."""
-    found = predictive(model, points).intervals(levels, runs)
+    intervals = predictive(model, points).intervals(levels, runs)
     for k in range(len(points)):
-        for item in found:
+        for item in intervals:
             yield k, item.level, item.kind, float(item.low[k]), float(item.high[k])

@@ -61,12 +61,12 @@ _SPARED = ("elapsed", "waiting", "in flight", "cost")  # in this order
 
 def fitting(parts: Mapping[str, str], width: int) -> Mapping[str, str]:
     """Return the parts of a line that a terminal has space for, joined with what separates them."""
-    found = dict(parts)
+    shown = dict(parts)
     for name in _SPARED:
-        if len(_BETWEEN.join(found.values())) <= width:
+        if len(_BETWEEN.join(shown.values())) <= width:
             break
-        found.pop(name, None)
-    return found
+        shown.pop(name, None)
+    return shown
 
 
 class Display:

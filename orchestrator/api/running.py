@@ -183,10 +183,10 @@ def left_out(rules: Rules) -> Iterator[str]:
     """Yield a line for everything that a rehearsal leaves out because its data set does not have it."""
     if rules.replayed is None:
         return
-    reason, found = measured.lacking(rules.measure.measured), rules.space.describe()
-    missing = found.infeasible.get(reason, 0)
+    reason, space = measured.lacking(rules.measure.measured), rules.space.describe()
+    missing = space.infeasible.get(reason, 0)
     if missing:
-        total = missing + found.feasible
+        total = missing + space.feasible
         yield f"left out: {missing} of {total} points of the search space: {reason}"
     point = rules.evaluation_point
     if point is not None and rules.unmeasured()(point.as_dict()) is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator import resources, units
 from orchestrator.api import points
-from orchestrator.api.arguments import mapping, texts, warn
+from orchestrator.api.arguments import mapping, optional_mapping, texts, warn
 from orchestrator.api.fit import chosen_modeler
 from orchestrator.control import suggest as question
 from orchestrator.control.suggest import Question, Suggestion
@@ -87,16 +87,14 @@ def suggest(
     mapping(target, "target", "{'p': 1024}")
     if not isinstance(processes, str | Real):
         raise MeasurementError(f"processes={processes!r}: give a number, or an expression such as 'p'")
-    found = question.suggest(
+    answer = question.suggest(
         known,
         Question(
             evaluation_point=points.point_of(target, known),
             cores=cores_of(str(processes), known),
             budget=core_seconds(budget),
-            modeler=chosen_modeler(
-                modeler, {} if options is None else mapping(options, "options", "{'members': 100}")
-            ),
-            values=_values({} if values is None else mapping(values, "values", "{'p': [128, 256]}"), known),
+            modeler=chosen_modeler(modeler, optional_mapping(options, "options", "{'members': 100}")),
+            values=_values(optional_mapping(values, "values", "{'p': [128, 256]}"), known),
             constraints=texts(constraints, "constraints", "give expressions such as 'p * n <= 4096'"),
             strategy=strategy,
             batch_size=batch_size,
@@ -111,7 +109,7 @@ def suggest(
             None if item.cost is None else core_hours(item.cost),
             item.choice.reason,
         )
-        for item in found.suggestions
+        for item in answer.suggestions
     ]
     return pd.DataFrame(rows, columns=columns).astype({"core_hours": float})
 

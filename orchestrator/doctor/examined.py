@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -12,20 +13,12 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.types import Point, Resources
 
 
+@dataclass(frozen=True, eq=False)
 class Examined:
-    """A campaign and its directory.
+    """A campaign, and the directory where it is or would be."""
 
-    Parameters
-    ----------
-    built
-        The campaign.
-    directory
-        Where it is, or would be.
-    """
-
-    def __init__(self, built: Assembly, directory: Path) -> None:
-        self.built = built
-        self.directory = directory
+    built: Assembly
+    directory: Path
 
     @cached_property
     def sizes(self) -> dict[Resources, Point]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import norm
 
+from orchestrator.models.base import Floats
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
@@ -18,8 +19,8 @@ from orchestrator.strategies.candidates import (
     within_budget,
 )
 from orchestrator.strategies.relevance import noise_percent, relevant
-from orchestrator.strategies.starting_set import first_round
-from orchestrator.strategies.surrogate import Floats, Surrogate, encode, fit
+from orchestrator.strategies.starting_set import after_starting_set
+from orchestrator.strategies.surrogate import Surrogate, encode, fit
 from orchestrator.types import Point
 
 
@@ -30,12 +31,7 @@ def strategy() -> Strategy:
     the largest deviation is sought: that is where a measurement teaches most. Blind to cost, apart from the
     budget. One pass over the space per round, memory for one chunk of it.
     """
-
-    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
-        start = first_round(view) if view.round == 1 else []
-        return start or _largest_improvement(view)
-
-    return propose
+    return after_starting_set(lambda view, rng: _largest_improvement(view))
 
 
 def model_errors(view: View) -> dict[Point, float]:

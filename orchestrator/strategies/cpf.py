@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
@@ -14,7 +10,7 @@ from orchestrator.strategies.candidates import (
     cost_text,
     within_budget,
 )
-from orchestrator.strategies.starting_set import first_round
+from orchestrator.strategies.starting_set import after_starting_set
 
 
 def strategy() -> Strategy:
@@ -23,12 +19,7 @@ def strategy() -> Strategy:
     Every point gets its initial repetitions at once. Budget and λ are the loop's stop rules. One pass
     over the space per round, memory for n_b points.
     """
-
-    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
-        start = first_round(view) if view.round == 1 else []
-        return start or next_cheapest(view)
-
-    return propose
+    return after_starting_set(lambda view, rng: next_cheapest(view))
 
 
 def next_cheapest(view: View) -> list[Choice]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.models.base import Floats
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
@@ -22,8 +23,8 @@ from orchestrator.strategies.candidates import (
     within_budget,
 )
 from orchestrator.strategies.relevance import Relevant, noise_percent, relevant
-from orchestrator.strategies.starting_set import first_round
-from orchestrator.strategies.surrogate import Floats, Surrogate, encode, fit
+from orchestrator.strategies.starting_set import after_starting_set
+from orchestrator.strategies.surrogate import Surrogate, encode, fit
 from orchestrator.types import Parameter, Point
 
 # Percent, for the white kernel when no point has two runs. Chosen by hand; not derived.
@@ -47,12 +48,9 @@ def strategy(*, gp: bool = True, accuracy_weight: float = 1.0, cost_weight: floa
         w_a and w_c of the user. As factors, which equation 7 makes of them, they cannot change the order of
         candidates; they are exponents here, and 1 is equation 7.
     """
-
-    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
-        start = first_round(view) if view.round == 1 else []
-        return start or best_rated(view, Rating.of(view, gp, accuracy_weight, cost_weight))
-
-    return propose
+    return after_starting_set(
+        lambda view, rng: best_rated(view, Rating.of(view, gp, accuracy_weight, cost_weight))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from orchestrator.strategies.candidates import (
     single_run,
     within_budget,
 )
-from orchestrator.strategies.starting_set import first_round
+from orchestrator.strategies.starting_set import after_starting_set
 
 
 def strategy() -> Strategy:
@@ -30,18 +30,14 @@ def strategy() -> Strategy:
     Up to one pass over the space per sweep that is complete already, memory for n_b points.
     """
 
-    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
-        start = first_round(view) if view.round == 1 else []
-        if start:
-            return start
-
+    def choose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
         def reason(run: Candidate) -> str:
             sweep = view.done.get(run.point, 0) + 1
             return f"next point of the grid in sweep {sweep}: {cost_text(view, run)}"
 
         return within_budget(view, list(islice(_sweeps(view), view.batch_size)), reason)
 
-    return propose
+    return after_starting_set(choose)
 
 
 def _sweeps(view: View) -> Iterator[Candidate]:

@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.cpf import next_cheapest
 from orchestrator.strategies.gpr import Rating, best_rated
-from orchestrator.strategies.starting_set import first_round
+from orchestrator.strategies.starting_set import after_starting_set
 
 
 def strategy(
@@ -26,12 +26,9 @@ def strategy(
         As for `gpr`.
     """
 
-    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
-        start = first_round(view) if view.round == 1 else []
-        if start:
-            return start
+    def choose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
         switch = 8 * len(view.space.parameters) if switch_points is None else switch_points
         cheap = next_cheapest(view) if len(view.done) < switch else []
         return cheap or best_rated(view, Rating.of(view, True, accuracy_weight, cost_weight))
 
-    return propose
+    return after_starting_set(choose)

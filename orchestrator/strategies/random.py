@@ -8,7 +8,7 @@ import numpy as np
 
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import Candidate, cost_text, open_points, sample, within_budget
-from orchestrator.strategies.starting_set import first_round
+from orchestrator.strategies.starting_set import after_starting_set
 
 
 def strategy() -> Strategy:
@@ -18,10 +18,7 @@ def strategy() -> Strategy:
     round, memory for n_b points (reservoir sampling).
     """
 
-    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
-        start = first_round(view) if view.round == 1 else []
-        if start:
-            return start
+    def choose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
         runs = sample(view, open_points(view), view.batch_size, rng)
 
         def reason(run: Candidate) -> str:
@@ -30,4 +27,4 @@ def strategy() -> Strategy:
 
         return within_budget(view, runs, reason)
 
-    return propose
+    return after_starting_set(choose)

@@ -91,8 +91,8 @@ def repetitions(
         return
     spread = variations(view.measurements, due)
     for point in (due[k] for k in rng.permutation(len(due))):
-        found = spread.get(point)
-        if (found is not None and found < variation) or point not in view.space:
+        varies = spread.get(point)
+        if (varies is not None and varies < variation) or point not in view.space:
             continue
         done = view.done[point]
         number = min(limit - done, max(1, round(_GROWTH * done)))
@@ -101,7 +101,7 @@ def repetitions(
             candidate = replace(candidate, repetitions=1, seconds=run_cost(view, point))
         if not affordable(view, candidate.seconds):
             continue
-        known = "one run says nothing of" if found is None else f"{100 * found:.3g} % is"
+        known = "one run says nothing of" if varies is None else f"{100 * varies:.3g} % is"
         yield (
             candidate,
             f"repetition {done + 1}: {known} the coefficient of variation, {100 * variation:g} % wanted",
@@ -118,12 +118,13 @@ def variations(known: Measurements, points: Sequence[Point]) -> Mapping[Point, f
     time. Without measurements of times every metric counts.
     """
     items = [item for item in known.items if item.metric == "time"] or list(known.items)
-    found = {}
+    result = {}
     for point in points:
-        values = [np.array(item.values.get(point, ()), float) for item in items]
-        values = [there for there in values if len(there) > 1]
-        means = sum(float(np.abs(there.mean())) for there in values)
-        if values:
-            deviation = sum(float(there.std(ddof=1)) for there in values)
-            found[point] = deviation / means if means > 0 else 0.0
-    return found
+        repeated = [
+            np.array(item.values[point], float) for item in items if len(item.values.get(point, ())) > 1
+        ]
+        if repeated:
+            means = sum(float(np.abs(runs.mean())) for runs in repeated)
+            deviation = sum(float(runs.std(ddof=1)) for runs in repeated)
+            result[point] = deviation / means if means > 0 else 0.0
+    return result

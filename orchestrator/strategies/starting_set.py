@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
 
-from orchestrator.strategies.base import Choice, View
+import numpy as np
+
+from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import cost_text, initial_runs, run_cost, within_budget
 from orchestrator.types import Parameter, Point, Value, format_value
 
@@ -50,8 +52,8 @@ class _Slice:
 
     @cached_property
     def _kept(self) -> tuple[Point, ...] | None:
-        found = tuple(islice(self._walk(), _KEPT + 1))
-        return found if len(found) <= _KEPT else None
+        points = tuple(islice(self._walk(), _KEPT + 1))
+        return points if len(points) <= _KEPT else None
 
     def _walk(self) -> Iterator[Point]:
         return filter(self.usable, self.view.space.within(self.category))
@@ -134,6 +136,16 @@ def first_round(view: View, per_line: int = POINTS_PER_LINE, extra: int | None =
     runs = [run for run in (initial_runs(view, point) for point in roles) if run.repetitions > 0]
     runs.sort(key=lambda run: run.seconds)
     return within_budget(view, runs, lambda run: f"{roles[run.point]}; {cost_text(view, run)}")
+
+
+def after_starting_set(choose: Strategy) -> Strategy:
+    """Return the strategy that begins with what is missing of the starting set, and then chooses."""
+
+    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
+        start = first_round(view) if view.round == 1 else []
+        return start or choose(view, rng)
+
+    return propose
 
 
 def spread_lines(view: View) -> list[Point]:

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orchestrator.models.base import Floats
 from orchestrator.types import Parameter, Point
-
-Floats = NDArray[np.float64]
 
 # Length scales tried between the bounds 1e-5 and 1e5 of the paper: one per power of ten.
 _LENGTH_SCALES = 11
@@ -64,10 +62,12 @@ def _likeliest(loss: Callable[..., float], initial: Floats, bounds: Floats) -> t
     losses = [loss(np.array([theta]), eval_gradient=False) for theta in grid]
     best = int(np.argmin(losses))
     around = (grid[max(best - 1, 0)], grid[min(best + 1, _LENGTH_SCALES - 1)])
-    found = minimize_scalar(
+    refined = minimize_scalar(
         lambda theta: loss(np.array([theta]), eval_gradient=False), bounds=around, options={"xatol": 0.05}
     )
-    return (np.array([found.x]), found.fun) if found.fun < losses[best] else (grid[[best]], losses[best])
+    if refined.fun < losses[best]:
+        return np.array([refined.x]), refined.fun
+    return grid[[best]], losses[best]
 
 
 @dataclass(frozen=True, slots=True)

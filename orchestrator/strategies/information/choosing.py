@@ -84,10 +84,8 @@ def rate(view: View, stakes: Stakes, points: Iterable[Point]) -> Iterator[Rated]
             unknown += entry.share * (spread**2 + here.misfit)
             noise += entry.share * here.noise
         gains[needless(counts, unknown, noise)] = 0.0
-        runs = [
-            replace(run, seconds=run.seconds * (1 + float(more)))
-            for run, more in zip(runs, growth, strict=True)
-        ]
+        pairs = zip(runs, growth, strict=True)
+        runs = [replace(run, seconds=run.seconds * (1 + float(more))) for run, more in pairs]
         values = gains / stakes.price.of_runs(runs)
         cores = np.full(len(runs), np.nan) if view.cores is None else np.asarray(view.cores(there), float)
         for k, run in enumerate(runs):

@@ -26,9 +26,7 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
         if item.safe_cost <= view.budget_left:
             best = item if best is None or item.gain > best.gain else best
         else:
-            useful = (
-                item if useful is None or _usefulness(item, stakes) > _usefulness(useful, stakes) else useful
-            )
+            useful = max(filter(None, (useful, item)), key=lambda run: _usefulness(run, stakes))
     if best is None and useful is None:
         return Nothing("exhausted", "every point has its maximum of repetitions, or was given up")
     if useful is not None and useful.gain > (0.0 if best is None else best.gain):
