@@ -34,6 +34,7 @@ from pathlib import Path
 import far_corner_text as text
 from far_corner_cases import Answer, Case, answers, groups, of_file, on_lines, options_for, stored
 from far_corner_scores import Row, Scores, rows, scores
+from pages import Block, Cells, as_list, as_markdown
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -70,16 +71,16 @@ def ask(
     return result
 
 
-def markdown(modeler: str, found: Mapping[str, Scores], worst: text.Cells) -> str:
+def markdown(modeler: str, found: Mapping[str, Scores], worst: Cells) -> str:
     """Return everything that is reported of a modeler, as a page shows it."""
     parts = [
         f"`--modeler {modeler}`:\n",
-        text.as_markdown(text.accuracy(found)),
-        text.as_list(text.summary(found)),
-        text.as_markdown(text.intervals(found)),
+        as_markdown(text.accuracy(found)),
+        as_list(text.summary(found)),
+        as_markdown(text.intervals(found)),
         f"The {len(worst) - 1} worst cases; steps of what was measured along each parameter, and beyond:\n"
         "↘ falls, → flat, ↗ rises, ↑ rises faster than the 1.5th power:\n",
-        text.as_markdown(worst),
+        as_markdown(worst),
     ]
     return "\n".join(part for part in parts if part.strip())
 
@@ -153,14 +154,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             worst = text.worst(found, chosen.worst)
             page = markdown(modeler, scored, text.worst_table(worst))
             if chosen.write:
-                text.rewrite(chosen.write, modeler, page)
+                Block(f"far corner: {modeler}", "far corner").rewrite(chosen.write, page)
             if chosen.markdown:
                 print(page)
             else:
                 show(modeler, scored, worst, screen)
             for path in chosen.files:
                 if path.stem in found:
-                    print(text.as_markdown(text.regions_table(found[path.stem])))
+                    print(as_markdown(text.regions_table(found[path.stem])))
     if chosen.json:
         chosen.json.write_text(json.dumps(document, indent=1))
 

@@ -1,17 +1,15 @@
-"""Tables of `far_corner.py`: for terminals, and as Markdown."""
+"""Tables of `far_corner.py`, and sentences about them."""
 
 from __future__ import annotations
 
 import math
-import re
 import statistics
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from far_corner_cases import LEVELS
 from far_corner_scores import BASELINES, MAIN, RIVALS, Held, Row, Scores
+from pages import Cells
 from rich.table import Table
 from rich.text import Text
 
@@ -28,11 +26,8 @@ TITLES = {
     "median": "median of six",
 }
 _MANY = 18  # test points from which the coverage of one set means something
-_BLOCK = re.compile(r"(<!-- far corner: (?P<name>\w+) -->\n).*?(<!-- end of far corner -->)", re.DOTALL)
 # Local exponents between neighbouring values, below which a step of a shape falls, is flat, rises.
 _FALLS, _RISES, _STEEP = -0.1, 0.1, 1.5
-Cells = Sequence[Sequence[str]]
-"""A header and rows of a table; a cell in two asterisks is emphasised."""
 
 
 def accuracy(found: Mapping[str, Scores]) -> Cells:
@@ -225,12 +220,6 @@ def _mean_held(known: Sequence[Mapping[float, Held]]) -> str:
     return "/".join(f"{statistics.fmean(item[level].holds for item in known):.1f}" for level in LEVELS)
 
 
-def as_markdown(cells: Cells) -> str:
-    """Return a table in Markdown."""
-    header, *rows = cells
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)) + "\n"
-
-
 def as_table(cells: Cells, title: str) -> Table:
     """Return a table for a terminal."""
     header, *rows = cells
@@ -240,29 +229,3 @@ def as_table(cells: Cells, title: str) -> Table:
     for row in rows:
         table.add_row(*(Text(cell.strip("*"), style="bold" if cell.startswith("**") else "") for cell in row))
     return table
-
-
-def as_list(sentences: Sequence[str]) -> str:
-    """Return sentences as a list in Markdown that fits a page."""
-    together = (text.replace(" %", "\u00a0%") for text in sentences)  # never broken there
-    filled = (textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ") for text in together)
-    return "".join(text.replace("\u00a0", " ") + "\n" for text in filled)
-
-
-def rewrite(page: Path, name: str, text: str) -> None:
-    """Replace the block ``<!-- far corner: NAME -->`` of a page.
-
-    Raises
-    ------
-    ValueError
-        If the page has no such block.
-    """
-    content = page.read_text()
-    blocks = [match for match in _BLOCK.finditer(content) if match["name"] == name]
-    if len(blocks) != 1:
-        marks = f"<!-- far corner: {name} --> ... <!-- end of far corner -->"
-        raise ValueError(f"{page} has {len(blocks)} blocks {marks}: one is needed")
-    (block,) = blocks
-    page.write_text(
-        content[: block.start()] + block[1] + "\n" + text + "\n" + block[3] + content[block.end() :]
-    )

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -26,6 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from pages import Block, as_markdown
 from rich.console import Console
 from rich.progress import Progress
 
@@ -57,7 +57,7 @@ AUTOTUNED = {
     ),
     "Gray-Scott": ("gray-scott.csv", ("processes", "ppn", "edge", "steps", "time"), "processes"),
 }
-_BLOCK = re.compile(r"(<!-- speedup -->\n).*?(<!-- end of speedup -->)", re.DOTALL)
+_BLOCK = Block("speedup")
 
 
 def compared(seeds: Sequence[int], data: Path | None, quick: bool) -> list[Task]:
@@ -155,9 +155,7 @@ def markdown(rows: Sequence[Row], sensitivity: Sequence[Row]) -> str:
     """Return the tables as a page shows them."""
     parts = []
     for table in (*speedup_rows.tables(rows), *speedup_rows.sensitivity(sensitivity)):
-        header, *lines = table.lines
-        shown = [header, ["---"] * len(header), *lines]
-        parts += [f"{table.title}:\n", "\n".join(f"| {' | '.join(line)} |" for line in shown) + "\n"]
+        parts += [f"{table.title}:\n", as_markdown(table.lines)]
     failures = speedup_rows.failures([*rows, *sensitivity])
     return "\n".join([*parts, *(f"- {sentence}" for sentence in failures)])
 
@@ -187,8 +185,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--figures", type=Path, metavar="DIR", help="write figures as PNG")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="replace the block of this in a page")
     chosen = parser.parse_args(arguments)
-    if chosen.write is not None and len(_BLOCK.findall(chosen.write.read_text())) != 1:
-        parser.error(f"{chosen.write} has no single block <!-- speedup --> ... <!-- end of speedup -->")
+    if chosen.write is not None:
+        _BLOCK.check(chosen.write)  # before hours of fits
     folder = chosen.data or (
         Path(os.environ["MEASUREMENT_DATA"]) if "MEASUREMENT_DATA" in os.environ else None
     )
@@ -201,8 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         speedup_figures.write(shown, chosen.figures)
         speedup_figures.write_sensitivity(sensitivity, chosen.figures)
     if chosen.write is not None:
-        text = chosen.write.read_text()
-        chosen.write.write_text(_BLOCK.sub(lambda match: f"{match[1]}\n{page}\n{match[2]}", text))
+        _BLOCK.rewrite(chosen.write, page)
     print(page)
     print(times(rows), file=sys.stderr)
 

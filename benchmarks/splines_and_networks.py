@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from far_corner_text import as_markdown
+from pages import Block, as_markdown
 from threadpoolctl import threadpool_limits
 from tuning_spaces import SPACES
 
@@ -35,7 +34,7 @@ from orchestrator.models.regression.trend import on_trend
 from orchestrator.models.splines.family import learner
 from orchestrator.models.splines.fitting import Recipe
 
-_BLOCK = re.compile(r"(<!-- splines and networks -->\n).*?(<!-- end of splines and networks -->)", re.DOTALL)
+_BLOCK = Block("splines and networks")
 SETS = tuple(name for name in SPACES if "," not in name)
 LEARNERS: Mapping[str, Learner] = {
     "log, no interactions": learner(Recipe(interactions=())),
@@ -120,9 +119,9 @@ def figure_7(found: Mapping[str, Mapping[str, Score]]) -> str:
         best = min(scores, key=lambda label: scores[label].median)
         cells = {
             label: ("**{:.1f}**, {:.1f}" if label == best else "{:.1f}, {:.1f}").format(
-                one.median, one.quartile
+                score.median, score.quartile
             )
-            for label, one in scores.items()
+            for label, score in scores.items()
         }
         lines.append([name, *cells.values()])
     seconds = [max(scores[label].seconds for scores in found.values()) for label in LEARNERS]
@@ -138,14 +137,6 @@ def figures_8_and_9(by_size: Mapping[int, Mapping[str, Mapping[str, Score]]]) ->
             medians = [found[name][label].median for found in by_size.values()]
             lines.append([name, label, *(f"{value:.1f}" for value in medians)])
     return as_markdown(lines)
-
-
-def rewrite(page: Path, text: str) -> None:
-    """Replace the block of a page; raises ``ValueError`` unless there is one."""
-    found, count = _BLOCK.subn(lambda match: f"{match[1]}\n{text}\n{match[2]}", page.read_text())
-    if count != 1:
-        raise ValueError(f"{page} has {count} blocks <!-- splines and networks -->: one is needed")
-    page.write_text(found)
 
 
 def _draws(seeds: int) -> str:
@@ -180,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             parts += ["Median errors in percent for growing numbers of samples:\n", figures_8_and_9(sizes)]
     page = "\n".join(parts)
     if chosen.write is not None:
-        rewrite(chosen.write, page)
+        _BLOCK.rewrite(chosen.write, page)
     print(page)
 
 

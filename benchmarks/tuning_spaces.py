@@ -247,7 +247,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             parser.error("give --data FOLDER, or set MEASUREMENT_DATA")
         found.data = Path(os.environ["MEASUREMENT_DATA"])
     if found.write is not None:
-        text.check_block(found.write)  # before hours of fits
+        text.BLOCK.check(found.write)  # before hours of fits
     return found
 
 
@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.figures is not None:
         models_figures.write(found, chosen.figures)
     if chosen.write is not None:
-        text.rewrite(chosen.write, page)
+        text.BLOCK.rewrite(chosen.write, page)
     print(page)
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import statistics
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+
+from pages import Block, as_list, as_markdown
 
 from orchestrator.evaluation.models.fit import Row
 from orchestrator.evaluation.models.table import Group, groups, seconds_text, size_text
 from orchestrator.units import count
 
-_BLOCK = re.compile(r"(<!-- tuning spaces -->\n).*?(<!-- end of tuning spaces -->)", re.DOTALL)
-_MARKS = "<!-- tuning spaces --> ... <!-- end of tuning spaces -->"
+BLOCK = Block("tuning spaces")
 _CHOICE = "auto"
 _NEAR = 1.05  # of the smallest error: what the choice promises with thousands of points
 _CLOSE = 1.1  # of the smallest error: a good model, which may be small
@@ -36,7 +34,7 @@ def markdown(found: Found, modelers: Sequence[str]) -> str:
         _table(found, modelers, _times),
         "Share of the test values in their 90 % intervals, and geometric mean of high/low:\n",
         _table(found, modelers, _interval),
-        _as_list([*_summary(found, modelers), *_failures(found)]),
+        as_list([*_summary(found, modelers), *_failures(found)]),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -51,14 +49,14 @@ def _draws(found: Found) -> str:
 def _table(found: Found, modelers: Sequence[str], cell: Cell, *, best: bool = False) -> str:
     ratio = best and _CHOICE in modelers and len(modelers) > 1
     header = ["set", "points", *(f"`{label}`" for label in modelers), *["of the best"] * ratio]
-    lines = [header, ["---"] * len(header)]
+    lines = [header]
     for name, by_size in _arranged(found).items():
         for size, members in by_size.items():
             cells = {label: cell(members[label]) if label in members else "" for label in modelers}
             if best and len(members) > 1 and (winner := _winner(members)):
                 cells[winner] = f"**{cells[winner]}**"
             lines.append([name, str(size), *cells.values(), *[_of_the_best(members)] * ratio])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return as_markdown(lines)
 
 
 def _arranged(found: Found) -> dict[str, dict[int, dict[str, Group]]]:
@@ -177,25 +175,3 @@ def _failures(found: Found) -> list[str]:
     return [
         f"No model of `{label}`: {'; '.join(places)}: {reason}" for (label, reason), places in reasons.items()
     ]
-
-
-def _as_list(sentences: Sequence[str]) -> str:
-    return "".join(
-        textwrap.fill(sentence, 98, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
-        + "\n"
-        for sentence in sentences
-    )
-
-
-def check_block(page: Path) -> None:
-    """Raise ``ValueError`` unless a page has one block for the tables."""
-    count = len(_BLOCK.findall(page.read_text()))
-    if count != 1:
-        raise ValueError(f"{page} has {count} blocks {_MARKS}: one is needed")
-
-
-def rewrite(page: Path, text: str) -> None:
-    """Replace the block of a page; raises as `check_block`."""
-    check_block(page)
-    content = page.read_text()
-    page.write_text(_BLOCK.sub(lambda match: f"{match[1]}\n{text}\n{match[2]}", content))
