@@ -108,43 +108,35 @@ class _Denoising:
     def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
         timed, rest = measurements.split(self.times)
         # Counts vary less than times by orders of magnitude. One estimate of the noise would fit neither.
-        found = _both(self.plain, timed, rest)
-        if has_effort(rest):
-            found = self.with_priors(found, timed, rest)
-            found = self.with_notes(found, timed, rest, rest)
-        elif self.foreign_counts is not None and has_effort(self.foreign_counts):
-            found = self.with_priors(found, timed, self.foreign_counts)
-            found = self.with_notes(found, timed, rest, self.foreign_counts)
-            found = tuple(_with_origin(m) if m.metric in self.times else m for m in found)
+        models = _both(self.plain, timed, rest)
+        foreign = self.foreign_counts
+        counts = rest if foreign is None or has_effort(rest) else foreign
+        if has_effort(counts):
+            models = self.with_priors(models, timed, counts)
+            variations = _unreproducible(rest, self.tolerance)
+            models = _with_notes(models, variations, *unmatched(counts, _paths(timed)))
+            if counts is foreign:
+                models = tuple(_with_origin(m) if m.metric in self.times else m for m in models)
         order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
-        return tuple(sorted(found, key=lambda m: order[m.callpath, m.metric]))
+        return tuple(sorted(models, key=lambda m: order[m.callpath, m.metric]))
 
     def with_priors(
         self, models: Sequence[Model], timed: Measurements, counted: Measurements
     ) -> tuple[Model, ...]:
         """Combine the models of times with priors, whose form comes from counts."""
-        priors = skeletons(_joined(timed, counted), _paths(timed), self.plain, self.tolerance, self.ranks)
+        # Of another campaign, counts are at other points.
+        known = replace(counted, items=(*timed.items, *counted.items))
+        priors = skeletons(known, _paths(timed), self.plain, self.tolerance, self.ranks)
         has_times = any(m.metric in self.times for m in models)
         located = locate_times(timed, self.aggregate) if has_times else {}
         return tuple(
             with_prior(m, priors, located, (self.trust,))[0] if m.metric in self.times else m for m in models
         )
 
-    def with_notes(
-        self, models: Sequence[Model], timed: Measurements, rest: Measurements, counted: Measurements
-    ) -> tuple[Model, ...]:
-        """Note which counts give no prior: those that differ between runs, and those without a time."""
-        return _with_notes(models, _unreproducible(rest, self.tolerance), *unmatched(counted, _paths(timed)))
-
 
 def _paths(timed: Measurements) -> list[str]:
     """Return the call paths of which times were measured."""
     return list(dict.fromkeys(item.callpath for item in timed.items))
-
-
-def _joined(timed: Measurements, counted: Measurements) -> Measurements:
-    """Return times with counts, which may be of another campaign, at other points."""
-    return replace(counted, items=(*timed.items, *counted.items)) if counted.items else timed
 
 
 def _with_origin(model: Model) -> Model:
@@ -189,21 +181,19 @@ def _with_notes(
             notes.append(without_time)
         return replace(model, notes=tuple(notes))
 
-    return tuple(
-        noted(m) if m.metric in EFFORT and isinstance(m, PmnfModel | ZeroModel) else m for m in models
-    )
+    return tuple(map(noted, models))
 
 
 def _both(plain: Modeler, *parts: Measurements) -> tuple[Model, ...]:
     """Fit the parts one by one; fail only where no part can be fitted."""
-    found: list[Model] = []
+    models: list[Model] = []
     failure: ModelError | None = None
     for part in parts:
         if part.items:
             try:
-                found += plain(part)
+                models += plain(part)
             except ModelError as error:
                 failure = error
-    if not found and failure is not None:
+    if not models and failure is not None:
         raise failure
-    return tuple(found)
+    return tuple(models)

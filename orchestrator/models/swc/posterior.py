@@ -35,16 +35,16 @@ _TINY = 1e-12  # keeps divisions finite
 def member(columns: Sequence[Column], fitted: Fit, parameters: Names) -> Posterior:
     """Return a posterior with the fitted prior as its only member."""
     place = {name: k for k, name in enumerate(parameters)}
-    found: dict[tuple[tuple[str, tuple[float, float]], ...], Floats] = {(): np.zeros(len(columns))}
+    terms: dict[tuple[tuple[str, tuple[float, float]], ...], Floats] = {(): np.zeros(len(columns))}
     for c, column in enumerate(columns):
         for monomial in column.monomials:
-            found.setdefault(monomial.factors, np.zeros(len(columns)))[c] += monomial.coefficient
-    mixing = np.stack(list(found.values()))
-    exponents = np.zeros((1, max(len(found) - 1, 1), len(parameters), 2))
-    for t, factors in enumerate(list(found)[1:]):
+            terms.setdefault(monomial.factors, np.zeros(len(columns)))[c] += monomial.coefficient
+    mixing = np.stack(list(terms.values()))
+    exponents = np.zeros((1, max(len(terms) - 1, 1), len(parameters), 2))
+    for t, factors in enumerate(list(terms)[1:]):
         for name, pair in factors:
             exponents[0, t, place[name]] = pair
-    if len(found) == 1:
+    if len(terms) == 1:
         mixing = np.concatenate([mixing, np.zeros((1, len(columns)))])
     return Posterior(
         weights=np.ones(1),
@@ -93,21 +93,13 @@ def joined(
 def _first(posterior: Posterior) -> Posterior:
     """Return the most probable member alone."""
     correction = posterior.correction
-    if correction is not None:
-        correction = Correction(
-            features=correction.features,
-            coefficients=correction.coefficients[:1],
-            coupling=correction.coupling[:1],
-            covariance=correction.covariance[:1],
-            smooth=correction.smooth[:1],
-        )
     return Posterior(
         weights=posterior.weights[:1],
         exponents=posterior.exponents[:1],
         coefficients=posterior.coefficients[:1],
         covariance=posterior.covariance[:1],
         misfit=posterior.misfit[:1],
-        correction=correction,
+        correction=None if correction is None else correction.first(),
     )
 
 
