@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -44,7 +46,7 @@ def _results(work: Callable[[Task], Result], tasks: Sequence[Task], workers: int
         yield from pool.map(work, tasks, chunksize=max(1, min(8, len(tasks) // (8 * count))))
 
 
-def one_thread() -> Any:
+def one_thread() -> AbstractContextManager[object]:
     """Limit numerical libraries to one thread: every core has a process, and sums keep their order."""
-    # threadpoolctl comes with scikit-learn and has no type stubs.
-    return importlib.import_module("threadpoolctl").threadpool_limits(1)
+    limit: AbstractContextManager[object] = threadpool_limits(1)
+    return limit

@@ -102,10 +102,10 @@ def _tried_again(state: State) -> dict[tuple[RunKind, Point], Run]:
         own = (run for run in runs if set(state.runs[run].failures) - {FailureClass.INFRASTRUCTURE})
         return sorted((run for run in own if not measured_before(state, run)), key=lambda run: run.repetition)
 
-    found: dict[tuple[RunKind, Point], Run] = {}
+    first: dict[tuple[RunKind, Point], Run] = {}
     for run in (*failed_only(attempt.run for attempt in state.in_flight), *failed_only(state.failed)):
-        found.setdefault((run.kind, run.point), run)
-    return found
+        first.setdefault((run.kind, run.point), run)
+    return first
 
 
 def _submissions(plan: JobPlan, job: Job) -> list[Submit]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.journal.measurements import counting_keeps_failing, standing
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Category
 from orchestrator.models.effort import UNCOUNTED, CountCheck, category
+from orchestrator.policy import machine
 from orchestrator.strategies.base import Choice, Costs
 from orchestrator.types import Parameter, Point
 
@@ -120,8 +121,9 @@ class _EffortBudget:
         """Return those points, given in the order of cost, that are affordable, and subtract their cost."""
         affordable = []
         for point, seconds in zip(points, self.costs(points) if points else (), strict=True):
-            if self.factor * float(seconds) <= self.left:
-                self.left -= self.factor * float(seconds)
+            cost = self.factor * float(seconds)
+            if cost <= self.left:
+                self.left -= cost
                 affordable.append(point)
         return affordable
 
@@ -143,12 +145,7 @@ def _ahead(state: State) -> float:
 
 def _timed(state: State) -> list[Point]:
     """Points with a measured time, in an order of their own: states do not keep one."""
-    found = {
-        run.point
-        for run, item in state.runs.items()
-        if run.kind == "time" and item.status is RunStatus.MEASURED and run != state.validation
-    }
-    return sorted(found, key=str)
+    return sorted({run.point for run, _ in machine.timed(state)}, key=str)
 
 
 def _cheapest(points: Sequence[Point], costs: Costs) -> list[Point]:
@@ -157,24 +154,25 @@ def _cheapest(points: Sequence[Point], costs: Costs) -> list[Point]:
 
 
 def _needed(
-    counted: Iterable[Point], open_: Sequence[Point], parameters: Sequence[Parameter], most: int
+    counted: Sequence[Point], open_: Sequence[Point], parameters: Sequence[Parameter], most: int
 ) -> list[Point]:
     """Choose points, given in the order of cost: first what effort models need at least, then the rest."""
     names = [item.name for item in parameters if not item.categorical]
-    base = [*counted]
-    lowest = {name: min((p.number(name) for p in [*base, *open_]), default=0.0) for name in names}
+    lowest = {name: min((p.number(name) for p in [*counted, *open_]), default=0.0) for name in names}
+
+    def is_off_lines(point: Point) -> bool:
+        return sum(point.number(name) > lowest[name] for name in names) > 1
+
     chosen: list[Point] = []
     for point in open_:
-        here = [*base, *chosen]
-        values = {name: {p.number(name) for p in here} for name in names}
+        if len(chosen) == most:
+            break
+        known = [*counted, *chosen]
+        values = {name: {p.number(name) for p in known} for name in names}
         shows = any(point.number(n) not in values[n] and len(values[n]) < _VALUES for n in names)
-        off = [n for n in names if point.number(n) > lowest[n]]
-        others = sum(sum(p.number(n) > lowest[n] for n in names) > 1 for p in here)
-        if len(chosen) < most and (shows if len(off) < 2 else others < len(names)):
+        if sum(map(is_off_lines, known)) < len(names) if is_off_lines(point) else shows:
             chosen.append(point)
-    if not chosen:
-        chosen = list(open_[:most])
-    return chosen
+    return chosen or list(open_[:most])
 
 
 def _twice(
@@ -197,13 +195,12 @@ def first_costs(rules: Rules, state: State, checks: EffortChecks, costs: Costs) 
     free = rules.always or not state.runs
 
     def first(points: Sequence[Point]) -> list[float]:
-        found = []
-        for point, seconds in zip(points, costs(points), strict=True):
-            affordable = free or factor * float(seconds) <= ahead + float(seconds)
-            found.append(
-                factor * float(seconds) if affordable and rules.counts_at(state, point, checks) else 0.0
-            )
-        return found
+        expected = []
+        for point, seconds in zip(points, map(float, costs(points)), strict=True):
+            affordable = free or factor * seconds <= ahead + seconds
+            counts = affordable and rules.counts_at(state, point, checks)
+            expected.append(factor * seconds if counts else 0.0)
+        return expected
 
     return first
 

@@ -46,12 +46,12 @@ def regions(state: State) -> tuple[Region, ...]:
 def warnings(state: State, target: Point | None = None) -> list[str]:
     """Return which points are left out and why, and whether ``target``, P₊, would be one of them."""
     known = regions(state)
-    found = [f"{LEFT_OUT}{region}" for region in known]
+    lines = [f"{LEFT_OUT}{region}" for region in known]
     if target is not None and any(target in region for region in known):
-        found.append(
+        lines.append(
             "the evaluation point is one of these: the program probably fails there, whatever its models say"
         )
-    return found
+    return lines
 
 
 def why_not(point: Point, known: Collection[Region]) -> str:

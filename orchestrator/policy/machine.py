@@ -182,9 +182,9 @@ def too_long(items: Iterable[RunState]) -> tuple[str, float] | None:
         longest = max(item.elapsed, item.cost)
         for callpath, seconds in item.samples.get(_TIME, {}).items() if longest > 0 else ():
             ratios.setdefault(callpath, []).append(seconds / longest)
-    found = {callpath: float(np.median(values)) for callpath, values in ratios.items()}
-    worst = max(sorted(found), key=found.__getitem__, default=None)
-    return None if worst is None or found[worst] <= _TOO_LONG else (worst, found[worst])
+    medians = {callpath: float(np.median(values)) for callpath, values in ratios.items()}
+    worst = max(sorted(medians), key=medians.__getitem__, default=None)
+    return None if worst is None or medians[worst] <= _TOO_LONG else (worst, medians[worst])
 
 
 def findings(state: State) -> dict[str, str]:

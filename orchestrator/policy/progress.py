@@ -82,9 +82,9 @@ def assess(models: Sequence[Model], point: Point | None, targets: Sequence[Point
     if not chosen:
         return Quality()
     smape = finite(float(np.mean([model.smape for model in chosen])))
-    found = uncertainty.over(models, targets) if point is None else uncertainty.at(models, point)
+    widths = uncertainty.over(models, targets) if point is None else uncertainty.at(models, point)
     number = len(targets) if point is None else 0
-    return Quality(smape, found.width, found.widest, noise=found.noise, targets=number)
+    return Quality(smape, widths.width, widths.widest, noise=widths.noise, targets=number)
 
 
 def enough(noise: float | None) -> float:

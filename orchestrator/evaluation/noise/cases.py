@@ -149,11 +149,11 @@ def measured(manifest: Manifest, known: Measurements, metric: str = "time") -> S
     largest = {name: max(point.number(name) for point in known.points) for name in names}
     training = {p for p in known.points if all(p.number(name) < largest[name] for name in names)}
     items = {(item.callpath, item.metric): item for item in known.items}
+    test = next((p for p in known.points if all(p.number(n) == largest[n] for n in names)), None)
     cases, effort = [], []
     for function in (f for functions in manifest.programs.values() for f in functions):
         for kind, path, truth in zip(KINDS, callpaths(function), parts(function), strict=True):
             item = items.get((path, metric))
-            test = next((p for p in known.points if all(p.number(n) == largest[n] for n in names)), None)
             if item is None or test is None or test not in item.values:
                 raise CampaignError(f"no {metric} of {path} at the largest values of {', '.join(names)}")
             times = {p: v for p, v in item.values.items() if p in training}

@@ -15,6 +15,11 @@ from orchestrator.evaluation.panels import empty, legend_below, save
 from orchestrator.report.figures import literal
 
 _WIDTH, _HEIGHT = 4.2, 3.0  # inches per panel
+# Of a metric: what it is called, and the keys of its mean and its standard deviation in rows.
+_METRICS = (
+    ("exponent deviation", "deviation", "deviation_spread"),
+    ("relative error [%]", "error_percent", "error_spread"),
+)
 _COLORS = {"classic": "C3", "swc": "C0", "combined": "C2"}
 
 
@@ -50,31 +55,26 @@ def _draw(results: Sequence[Row], quantity: str, label: str, path: Path) -> None
     values = sorted({float(row[quantity]) for row in results})  # type: ignore[literal-required]
     for line, kind in enumerate(kinds):
         mine = [row for row in results if row["kind"] == kind]
-        for column, metric in enumerate(("deviation", "error")):
+        for column, (name, mean, spread) in enumerate(_METRICS):
             place = figure.add_subplot(len(kinds), 2, 2 * line + column + 1)
-            _bars(place, mine, quantity, metric, values)
-            place.set_title(
-                f"{literal(kind)}: {'exponent deviation' if metric == 'deviation' else 'relative error [%]'}"
-            )
+            _bars(place, mine, quantity, (mean, spread), values)
+            place.set_title(f"{literal(kind)}: {name}")
             place.set_xlabel(label)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     legend_below(figure, handles, labels, most=len(labels))
     save(figure, path)
 
 
-def _bars(place: Axes, rows: Sequence[Row], quantity: str, metric: str, values: list[float]) -> None:
+def _bars(
+    place: Axes, rows: Sequence[Row], quantity: str, keys: tuple[str, str], values: list[float]
+) -> None:
     """Draw a group of bars per value, one per modeler; whiskers are standard deviations, cut at 0."""
     modelers = list(dict.fromkeys(row["modeler"] for row in rows))
     width = 0.8 / len(modelers)
     for k, modeler in enumerate(modelers):
-        found = {float(row[quantity]): row for row in rows if row["modeler"] == modeler}  # type: ignore[literal-required]
-        x = np.array([values.index(value) for value in found]) + (k - (len(modelers) - 1) / 2) * width
-        means = np.array(
-            [row["deviation" if metric == "deviation" else "error_percent"] for row in found.values()]
-        )
-        spread = np.array(
-            [row["deviation_spread" if metric == "deviation" else "error_spread"] for row in found.values()]
-        )
+        mine = {float(row[quantity]): row for row in rows if row["modeler"] == modeler}  # type: ignore[literal-required]
+        x = np.array([values.index(value) for value in mine]) + (k - (len(modelers) - 1) / 2) * width
+        means, spread = (np.array([row[key] for row in mine.values()]) for key in keys)  # type: ignore[literal-required]
         whiskers = np.stack([np.minimum(spread, means), spread])
         place.bar(x, means, width, label=modeler, color=_COLORS.get(modeler, f"C{k}"))
         place.errorbar(x, means, yerr=whiskers, fmt="none", ecolor="black", elinewidth=0.7, capsize=1.5)

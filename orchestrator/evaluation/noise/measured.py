@@ -103,18 +103,18 @@ def application(
         if item.metric != metric:
             continue
         times = {point: values for point, values in item.values.items() if point in train and values}
-        found = {point: float(np.median(values)) for point, values in item.values.items() if point in test}
-        found = {point: value for point, value in found.items() if value > 0}
+        medians = {point: float(np.median(values)) for point, values in item.values.items() if point in test}
+        medians = {point: value for point, value in medians.items() if value > 0}
         timed.append(Measurement(item.callpath, item.metric, times))
         if item.callpath not in theories:
             continue
-        if len(times) < _FEWEST or not found:
+        if len(times) < _FEWEST or not medians:
             raise CampaignError(
-                f"{item.callpath} has {len(times)} training points and {len(found)} test points with a "
+                f"{item.callpath} has {len(times)} training points and {len(medians)} test points with a "
                 f"positive {metric}: at least {_FEWEST} and 1 are needed; choose others with --train-where "
                 "and --test-where"
             )
-        expected[item.callpath] = found
+        expected[item.callpath] = medians
     if missing := sorted(set(theories) - set(expected)):
         raise CampaignError(f"no {metric} of {', '.join(missing)}: choose another one with --metric")
     effort = tuple(
@@ -160,10 +160,12 @@ def _division(
         for conditions in (train_where, test_where)
     )
     if within or beyond:
-        test = {p for p in known.points if all(holds(p.as_dict()) for holds in beyond)} if beyond else None
-        train = {p for p in known.points if all(holds(p.as_dict()) for holds in within)} if within else None
-        test = set(known.points) - train if test is None and train is not None else test or set()
-        return (set(known.points) if train is None else train) - test, test
+        train, test = (
+            {p for p in known.points if all(holds(p.as_dict()) for holds in conditions)}
+            for conditions in (within, beyond)
+        )
+        test = test if beyond else test - train
+        return train - test, test
     numeric = [name for name in known.parameters if name not in texts]
     largest = {name: max(point.number(name) for point in known.points) for name in numeric}
     test = {p for p in known.points if all(p.number(name) == largest[name] for name in numeric)}

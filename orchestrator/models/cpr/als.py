@@ -43,6 +43,10 @@ class Entries:
     def __len__(self) -> int:
         return len(self.y)
 
+    def completed(self, first: Ints, table: Floats) -> Floats:
+        """Return what factors say of the entries, shape (n,), see `completed`."""
+        return completed(self.node, self.weight, first, table)
+
 
 @compiled
 def product_at(
@@ -223,12 +227,12 @@ def alternating(
     first = row_begins([penalty.shape[1] for penalty in penalties])
     table = table.copy()
     scale = max(float(np.sqrt(np.mean(entries.y**2))), 1e-300)
-    before = completed(entries.node, entries.weight, first, table)
+    before = entries.completed(first, table)
     for _ in range(sweeps):
         for mode, penalty in enumerate(penalties):
             begin = first[mode]
             table[begin : begin + penalty.shape[1]] = improved(entries, first, table, mode, penalty)
-        values = completed(entries.node, entries.weight, first, table)
+        values = entries.completed(first, table)
         if np.sqrt(np.mean((values - before) ** 2)) < tolerance * scale:
             break
         before = values

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.cpr.als import MOST_SWEEPS, Entries, completed, improved, row_begins
+from orchestrator.models.cpr.als import MOST_SWEEPS, Entries, improved, row_begins
 
 
 def by_columns(
@@ -28,17 +28,17 @@ def by_columns(
     first = row_begins([penalty.shape[1] for penalty in penalties])
     table = table.copy()
     scale = max(float(np.sqrt(np.mean(entries.y**2))), 1e-300)
-    rest = entries.y - completed(entries.node, entries.weight, first, table)
+    rest = entries.y - entries.completed(first, table)
     for _ in range(sweeps):
         before = rest
         for r in range(table.shape[1]):
             column = np.ascontiguousarray(table[:, r : r + 1])
-            target = replace(entries, y=rest + completed(entries.node, entries.weight, first, column))
+            target = replace(entries, y=rest + entries.completed(first, column))
             for mode, penalty in enumerate(penalties):
                 rows = slice(first[mode], first[mode] + penalty.shape[1])
                 column[rows] = improved(target, first, column, mode, penalty)
             table[:, r] = column[:, 0]
-            rest = target.y - completed(entries.node, entries.weight, first, column)
+            rest = target.y - entries.completed(first, column)
         if np.sqrt(np.mean((rest - before) ** 2)) < tolerance * scale:
             break
     return table

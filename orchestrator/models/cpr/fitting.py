@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
-from orchestrator.models.cpr.als import Entries, alternating, completed, row_begins
+from orchestrator.models.cpr.als import Entries, alternating, row_begins
 from orchestrator.models.cpr.modes import Mode
 from orchestrator.models.cpr.penalty import Smoothness, diagonals
 
@@ -87,7 +87,7 @@ def fitted_table(
     for k in range(rounds):
         follows = is_begun or k > 0
         if follows:
-            values = completed(entries.node, entries.weight, first, table)
+            values = entries.completed(first, table)
             entries = replace(entries, share=_shares(values - entries.y))
         penalties = [
             diagonals(mode, later, len(entries), table[begin : begin + len(mode)])

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
-from orchestrator.models.cpr.als import Entries, alternating, completed, improved, row_begins
+from orchestrator.models.cpr.als import Entries, alternating, improved, row_begins
 from orchestrator.models.cpr.fitting import at_samples, beginning
 from orchestrator.models.cpr.modes import FEW_LEVELS, Mode, combined, node_modes
 from orchestrator.models.cpr.penalty import Smoothness, diagonals
@@ -142,7 +142,7 @@ def _fitted(grown: _Grown, samples: Samples, sweeps: int) -> _Grown:
 
 def _error(grown: _Grown, table: Floats) -> float:
     unknown, first = grown.held.entries, row_begins([len(mode) for mode in grown.modes])
-    return float(np.mean(np.abs(completed(unknown.node, unknown.weight, first, table) - unknown.y)))
+    return float(np.mean(np.abs(unknown.completed(first, table) - unknown.y)))
 
 
 def _slopes(axes: int, some: dict[int, float]) -> Slopes:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
-from orchestrator.models.cpr.als import completed, row_begins
+from orchestrator.models.cpr.als import row_begins
 from orchestrator.models.cpr.fitting import cell_means
 from orchestrator.models.cpr.modes import Mode, cell_modes
 from orchestrator.models.cpr.positive import positive_factors
@@ -97,7 +97,7 @@ def positive_tensor(
     sizes = [len(mode) for mode in modes]
     table = positive_factors(entries, sizes, rank, rng)
     # The squares and the barrier cost size: what they shift is put back.
-    found = completed(entries.node, entries.weight, row_begins(sizes), table)
+    found = entries.completed(row_begins(sizes), table)
     mean += float(np.average(entries.y - np.log(found), weights=entries.share))
     factors = [table[begin : begin + size] for begin, size in zip(row_begins(sizes), sizes, strict=True)]
     directions, lines = np.zeros((len(modes), rank)), np.zeros((len(modes), 2, 2))
