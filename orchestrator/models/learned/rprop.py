@@ -60,12 +60,12 @@ class Weights:
 
     def outputs(self, inputs: Floats) -> Floats:
         """Return the outputs (equation 6) for inputs (n, inputs), shape (n, networks)."""
-        return _forward(self, _with_one(inputs))[1]
+        return forward(self, with_one(inputs))[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
-    """The mean of networks, with their spread.
+    """The mean of networks.
 
     Attributes
     ----------
@@ -93,16 +93,12 @@ class Ensemble:
         """Return logarithms at coordinates (n, axes), shape (n,); NaN at unknown coordinates."""
         return np.asarray(self.each(x).mean(axis=1), np.float64)
 
-    def spread(self, x: Floats) -> Floats:
-        """Return the standard deviation of the networks' logarithms at coordinates (n, axes), shape (n,)."""
-        return np.asarray(self.each(x).std(axis=1, ddof=1), np.float64)
-
     def each(self, x: Floats) -> Floats:
         """Return the logarithms of every network at coordinates (n, axes), shape (n, networks)."""
         known = np.isfinite(x).all(axis=1)
-        found = np.full((len(x), len(self.weights.output)), np.nan)
-        found[known] = self.low + self.span * self.weights.outputs(self.columns.at(x[known]))
-        return found
+        logs = np.full((len(x), len(self.weights.output)), np.nan)
+        logs[known] = self.low + self.span * self.weights.outputs(self.columns.at(x[known]))
+        return logs
 
 
 def rprop(*, steps: int = STEPS, **derived: bool) -> Learner:
@@ -128,11 +124,11 @@ def rprop(*, steps: int = STEPS, **derived: bool) -> Learner:
         fitted, stopping, judged = shares(len(samples), rng)
         weights = Weights.drawn(inputs.shape[1], fitted.shape[1], _UNITS, rng)
         weights = trained(weights, inputs, (samples.y - low) / span, fitted, stopping, steps)
-        found = Ensemble(name, columns, weights, low, span, np.empty(0))
-        apart = np.abs(found.each(samples.x) - samples.y[:, None])
+        ensemble = Ensemble(name, columns, weights, low, span, np.empty(0))
+        apart = np.abs(ensemble.each(samples.x) - samples.y[:, None])
         errors = (apart * judged).sum(axis=0)
         text = f"{name}, errors {errors.mean():.3f} ± {errors.std(ddof=1):.3f}"
-        return replace(found, errors=errors, text=text)
+        return replace(ensemble, errors=errors, text=text)
 
     return learner(name, build, _MOST)
 
@@ -170,14 +166,14 @@ def trained(
     most
         Steps at most.
     """
-    inputs = _with_one(inputs)
+    inputs = with_one(inputs)
     best = Weights(weights.hidden.copy(), weights.output.copy())
     running = np.arange(len(weights.output))
     smallest, since = np.full(len(running), np.inf), np.zeros(len(running), int)
     steps = Weights(np.full_like(weights.hidden, _FIRST), np.full_like(weights.output, _FIRST))
     before = Weights(np.zeros_like(weights.hidden), np.zeros_like(weights.output))
     for _ in range(most):
-        units, output = _forward(weights, inputs)
+        units, output = forward(weights, inputs)
         wrong = output - targets[:, None]
         error = (stopping * wrong**2).sum(axis=0)
         better = error < smallest
@@ -187,7 +183,7 @@ def trained(
         left = since < _PATIENCE
         if not left.any():
             break
-        slopes = _backward(weights, inputs, units, output, fitted * wrong)
+        slopes = backward(weights, inputs, units, output, fitted * wrong)
         weights, steps, before = _stepped(weights, steps, before, slopes)
         if not left.all():
             running, smallest, since = running[left], smallest[left], since[left]
@@ -196,24 +192,7 @@ def trained(
     return best
 
 
-def gradients(weights: Weights, inputs: Floats, targets: Floats, fitted: Floats) -> Weights:
-    """Return the slopes of half the squared errors (equation 7) by all weights.
-
-    Parameters
-    ----------
-    weights
-        Of the networks.
-    inputs, targets
-        Of the samples, shapes (n, inputs) and (n,).
-    fitted
-        Shares of the samples in the error of each network, shape (n, networks).
-    """
-    inputs = _with_one(inputs)
-    units, output = _forward(weights, inputs)
-    return _backward(weights, inputs, units, output, fitted * (output - targets[:, None]))
-
-
-def _forward(weights: Weights, inputs: Floats) -> tuple[Floats, Floats]:
+def forward(weights: Weights, inputs: Floats) -> tuple[Floats, Floats]:
     """Return the units (n, networks, units) and the outputs (n, networks) for inputs with a one."""
     _, networks, units = weights.hidden.shape
     hidden = _sigmoid(inputs @ weights.hidden.reshape(len(weights.hidden), -1))
@@ -222,8 +201,18 @@ def _forward(weights: Weights, inputs: Floats) -> tuple[Floats, Floats]:
     return hidden, _sigmoid(sums)
 
 
-def _backward(weights: Weights, inputs: Floats, units: Floats, output: Floats, wrong: Floats) -> Weights:
-    """Return the slopes from errors (n, networks) of the outputs, by backpropagation."""
+def backward(weights: Weights, inputs: Floats, units: Floats, output: Floats, wrong: Floats) -> Weights:
+    """Return the slopes of half the squared errors (equation 7) by all weights, by backpropagation.
+
+    Parameters
+    ----------
+    weights, inputs
+        Of the networks, and of the samples with a one.
+    units, output
+        As `forward` returns them.
+    wrong
+        Errors of the outputs, times what each counts, shape (n, networks).
+    """
     at_output = wrong * output * (1 - output)
     of_output = np.column_stack([np.einsum("nk,nku->ku", at_output, units), at_output.sum(axis=0)])
     at_units = units * (1 - units)
@@ -256,5 +245,6 @@ def _sigmoid(sums: Floats) -> Floats:
     return np.asarray(0.5 * (1 + np.tanh(0.5 * sums)), np.float64)
 
 
-def _with_one(inputs: Floats) -> Floats:
+def with_one(inputs: Floats) -> Floats:
+    """Return inputs with the constant 1 as the last."""
     return np.column_stack([inputs, np.ones(len(inputs))])
