@@ -14,7 +14,7 @@ combined models are at least as accurate with no larger mean error.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -72,7 +72,7 @@ def main() -> None:
                     )
                     outcome = Outcome(count, runs, 100 * float(np.mean(mine <= ACCURATE)), float(mine.mean()))
                     found.setdefault((contender, level), []).append(outcome)
-    _print(found, order, seconds)
+    _print(found, _core_hours(order, seconds))
 
 
 def _arguments() -> argparse.Namespace:
@@ -111,15 +111,19 @@ def _restricted(study: Study, points: set[Point]) -> Study:
     return replace(study, cases=tuple(cases), effort=tuple(effort))
 
 
-def _core_hours(order: Sequence[Point], seconds: dict[Point, float], outcome: Outcome, more: float) -> float:
-    """Return the cost of a plan, with ``more`` runs per point beside the timed ones."""
-    runs = outcome.runs + more
-    return sum(point.number(RANKS) * seconds[point] * runs for point in order[: outcome.points]) / 3600
+Cost = Callable[[Outcome, float], float]
+"""Core-hours of a plan, with so many runs per point beside the timed ones."""
 
 
-def _print(
-    found: dict[tuple[str, float], list[Outcome]], order: Sequence[Point], seconds: dict[Point, float]
-) -> None:
+def _core_hours(order: Sequence[Point], seconds: dict[Point, float]) -> Cost:
+    def cost(outcome: Outcome, more: float) -> float:
+        runs = outcome.runs + more
+        return sum(point.number(RANKS) * seconds[point] * runs for point in order[: outcome.points]) / 3600
+
+    return cost
+
+
+def _print(found: dict[tuple[str, float], list[Outcome]], cost: Cost) -> None:
     heads = ["noise", "wanted", "classic: points x runs", "accurate, mean error", "core-hours"]
     heads += ["priors: points x runs", "accurate, mean error"]
     heads += [f"core-hours (saved), count x{slowdown:g}" for slowdown in SLOWDOWNS]
@@ -128,22 +132,15 @@ def _print(
     for level in LEVELS:
         classic, combined = found["classic", level], found["combined", level]
         full = next(item for item in classic if (item.points, item.runs) == (POINTS[-1], RUNS[-1]))
-        _print_row(
-            f"| {level:g} % | as all {full.points} x {full.runs}", [full], combined, order, seconds, full
-        )
+        _print_row(f"| {level:g} % | as all {full.points} x {full.runs}", [full], combined, full, cost)
         for wanted in WANTED:
             enough = [item for item in classic if item.accurate >= wanted]
             least = Outcome(0, 0, wanted, np.inf)
-            _print_row(f"| {level:g} % | {wanted:g} % accurate", enough, combined, order, seconds, least)
+            _print_row(f"| {level:g} % | {wanted:g} % accurate", enough, combined, least, cost)
 
 
 def _print_row(
-    start: str,
-    classic: Sequence[Outcome],
-    combined: Sequence[Outcome],
-    order: Sequence[Point],
-    seconds: dict[Point, float],
-    least: Outcome,
+    start: str, classic: Sequence[Outcome], combined: Sequence[Outcome], least: Outcome, cost: Cost
 ) -> None:
     """Print the cheapest plan of both kinds that is as good as ``least``."""
     enough = [item for item in combined if item.accurate >= least.accurate and item.error <= least.error]
@@ -152,13 +149,13 @@ def _print_row(
         missing = "classic" if not classic else "priors"
         print(" | ".join([*cells, f"{missing}: no plan"]) + " |")
         return
-    best = min(classic, key=lambda item: _core_hours(order, seconds, item, 0.0))
-    cost = _core_hours(order, seconds, best, 0.0)
-    cells += [*_cells(best), f"{cost:.0f}"]
-    cells += _cells(min(enough, key=lambda item: _core_hours(order, seconds, item, SLOWDOWNS[0])))
+    best = min(classic, key=lambda item: cost(item, 0.0))
+    full_price = cost(best, 0.0)
+    cells += [*_cells(best), f"{full_price:.0f}"]
+    cells += _cells(min(enough, key=lambda item: cost(item, SLOWDOWNS[0])))
     for slowdown in SLOWDOWNS:
-        price = min(_core_hours(order, seconds, item, slowdown) for item in enough)
-        cells.append(f"{price:.0f} ({cost - price:+.0f}, {100 * (1 - price / cost):.0f} %)")
+        price = min(cost(item, slowdown) for item in enough)
+        cells.append(f"{price:.0f} ({full_price - price:+.0f}, {100 * (1 - price / full_price):.0f} %)")
     print(" | ".join(cells) + " |")
 
 
