@@ -29,13 +29,13 @@ def period(values: Floats) -> int:
     """Return the difference of values that are equally aligned; 1 where that does not matter."""
     if not matters(values):
         return 1
-    found = [1]
+    largest = 1
     for length in LENGTHS:
         # Powers of two are all aligned from here on.
         remainders = np.unique(np.round(values[values >= length]) % length)
         if length <= _NEAR * float(values.max()) and len(remainders) > 2:
-            found.append(length)
-    return found[-1]
+            largest = length
+    return largest
 
 
 def within(values: Floats, low: float, high: float, step: int) -> Floats:

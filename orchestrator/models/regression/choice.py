@@ -270,18 +270,20 @@ def _weighed(
     share: dict[tuple[tuple[Learner, bool], ...], float] = {}
     residuals = []
     for item in seen:
-        places = _best_of_families(learners, item)
-        each = np.array([middle(item.residuals[some]) for some in places])
+        by_family = _best_of_families(learners, item)
+        each = np.array([middle(item.residuals[places]) for places in by_family])
         probable = _probably_best(np.abs(each), rng)
         residuals.append(probable @ each)
-        for some, weight in zip(places, probable, strict=True):
-            own = _members(learners, some)
-            share[own] = share.get(own, 0.0) + float(weight) / len(seen)
-    found, distances = np.concatenate(residuals), np.concatenate([item.distances for item in seen])
+        for places, weight in zip(by_family, probable, strict=True):
+            members = _members(learners, places)
+            share[members] = share.get(members, 0.0) + float(weight) / len(seen)
+    combined, distances = np.concatenate(residuals), np.concatenate([item.distances for item in seen])
     return Outside(
-        opinions=tuple(Opinion(learners=own, weight=weight) for own, weight in share.items() if weight),
-        growth=Growth.of(distances, found, error).times(family.caution),
-        error=mlogq(found),
+        opinions=tuple(
+            Opinion(learners=members, weight=weight) for members, weight in share.items() if weight
+        ),
+        growth=Growth.of(distances, combined, error).times(family.caution),
+        error=mlogq(combined),
     )
 
 

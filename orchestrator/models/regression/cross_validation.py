@@ -102,8 +102,8 @@ def _comparable(residuals: Floats, complete: NDArray[np.bool_], seen: int) -> Fl
 def left_out_residuals(learner: Learner, samples: Samples, split: Split, rng: np.random.Generator) -> Floats:
     """Return log measured over predicted values at the rows that a split leaves out; NaN if the fit fails."""
     left_out = samples.rows(split.left_out)
-    found = attempt(learner, samples.rows(split.fitted), rng)
-    return np.full(len(left_out), np.nan) if found is None else left_out.y - found.at(left_out.x)
+    fitted = attempt(learner, samples.rows(split.fitted), rng)
+    return np.full(len(left_out), np.nan) if fitted is None else left_out.y - fitted.at(left_out.x)
 
 
 def attempt(learner: Learner, samples: Samples, rng: np.random.Generator) -> Fitted | None:
@@ -123,11 +123,12 @@ def finalists(learners: Sequence[Learner], samples: Samples, rng: np.random.Gene
         fitted = min(part, len(samples) * 3 // 4)
         left_out = order[fitted : fitted + max(256, fitted // 2)]
         split = Split(np.sort(order[:fitted]), np.sort(left_out))
-        found = compared(remaining, samples, [split], rng)
+        comparison = compared(remaining, samples, [split], rng)
         last = fitted < part or part * _GROWTH >= len(samples)
         keep = FINALISTS if last else max(len(remaining) // _KEPT, _LEAST_KEPT)
-        best = dict.fromkeys([*found.learners[:keep], *_first_of_families(found.learners)])
-        remaining = tuple(learner for learner in found.learners if learner in best)
+        ranked = comparison.learners
+        best = {*ranked[:keep], *_first_of_families(ranked)}
+        remaining = tuple(learner for learner in ranked if learner in best)
         part *= _GROWTH
         if last:
             break
@@ -241,13 +242,13 @@ def beyond(
     least
         So many samples must lie on either side of an end.
     """
-    found: list[Beyond] = []
+    results: list[Beyond] = []
     running = np.ones(len(learners), bool)
     for end in ends(samples, least):
-        found.append(_beyond(end, learners, running, inside, samples, rng))
-        errors = np.mean([item.errors.reshape(2, -1).min(axis=0) for item in found], axis=0)
+        results.append(_beyond(end, learners, running, inside, samples, rng))
+        errors = np.mean([item.errors.reshape(2, -1).min(axis=0) for item in results], axis=0)
         running = errors <= FAR_BEHIND * errors.min()
-    return tuple(found)
+    return tuple(results)
 
 
 def _beyond(
@@ -266,14 +267,16 @@ def _beyond(
     clamped[:, end.axis] = samples.axes[end.axis].nearest(left_out.x[:, end.axis], low, edge)
     nothing = np.full(len(left_out), np.nan)
     own = streams(rng)
-    known = attempt(inside, fitted, own(inside))
-    at_edge = nothing if known is None else known.at(clamped)
+    within = attempt(inside, fitted, own(inside))
+    at_edge = nothing if within is None else within.at(clamped)
     plain, anchored = [], []
     for learner, runs in zip(learners, running, strict=True):
-        found = attempt(learner, fitted, own(learner)) if runs else None
-        there, here = (nothing, nothing) if found is None else (found.at(left_out.x), found.at(clamped))
-        plain.append(left_out.y - there)
-        anchored.append(left_out.y - (there + at_edge - here))
+        known = attempt(learner, fitted, own(learner)) if runs else None
+        ahead, at_own_edge = nothing, nothing
+        if known is not None:
+            ahead, at_own_edge = known.at(left_out.x), known.at(clamped)
+        plain.append(left_out.y - ahead)
+        anchored.append(left_out.y - (ahead + at_edge - at_own_edge))
     residuals = np.array([*plain, *anchored])
     return Beyond(
         axis=end.axis,

@@ -52,13 +52,13 @@ class Errors:
         noise
             Root mean square of the relative noise of their values.
         """
-        found = residuals[np.isfinite(residuals)]
-        if not len(found):
-            found = np.zeros(1)
-        edges = np.sort(_without_noise(found, _SHARES, noise))
+        known = residuals[np.isfinite(residuals)]
+        if not len(known):
+            known = np.zeros(1)
+        edges = np.sort(_without_noise(known, _SHARES, noise))
         return cls(
             weights=np.diff(_SHARES),
-            centres=_without_noise(found, (_SHARES[1:] + _SHARES[:-1]) / 2, noise),
+            centres=_without_noise(known, (_SHARES[1:] + _SHARES[:-1]) / 2, noise),
             spreads=np.maximum(np.diff(edges) / np.sqrt(12), _LEAST),
         )
 
@@ -76,10 +76,10 @@ def _without_noise(residuals: Floats, shares: Floats, noise: float) -> Floats:
     their size.
     """
     n, middle = len(residuals), float(np.median(residuals))
-    found = np.quantile(residuals, shares) - middle
+    quantiles = np.quantile(residuals, shares) - middle
     explained = noise * ndtri(np.clip(shares, 0.5 / n, 1 - 0.5 / n))
-    left = np.maximum(found**2 - explained**2, (1 - _MOST_NOISE) * found**2)
-    return np.asarray((middle + np.sign(found) * np.sqrt(left)) * (1 + 2 / n), np.float64)
+    left = np.maximum(quantiles**2 - explained**2, (1 - _MOST_NOISE) * quantiles**2)
+    return np.asarray((middle + np.sign(quantiles) * np.sqrt(left)) * (1 + 2 / n), np.float64)
 
 
 @dataclass(frozen=True, slots=True)

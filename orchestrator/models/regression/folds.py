@@ -55,17 +55,15 @@ def ends(samples: Samples, least: int) -> tuple[End, ...]:
 
     At least ``least`` samples are on either side.
     """
-    found = []
+    splits = []
     for k, axis in enumerate(samples.axes):
-        if axis.is_categorical:
-            continue
-        edge = _edge(samples.x[:, k])
+        edge = None if axis.is_categorical else _edge(samples.x[:, k])
         if edge is None:
             continue
         above = samples.x[:, k] > edge
         if min(above.sum(), (~above).sum()) >= least:
-            found.append(End(k, edge, Split(np.flatnonzero(~above), np.flatnonzero(above))))
-    return tuple(found)
+            splits.append(End(k, edge, Split(np.flatnonzero(~above), np.flatnonzero(above))))
+    return tuple(splits)
 
 
 def _edge(column: Floats) -> float | None:

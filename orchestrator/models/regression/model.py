@@ -37,10 +37,10 @@ class Combination:
 
     def at(self, x: Floats) -> Floats:
         """Return logarithms at coordinates (n, axes), shape (n,)."""
-        found = np.zeros(len(x))
+        logs = np.zeros(len(x))
         for weight, member in zip(self.weights, self.members, strict=True):
-            found += weight * member.at(x)
-        return found
+            logs += weight * member.at(x)
+        return logs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,10 +244,10 @@ class RegressionModel:
     def _spreads(self, x: Floats) -> Floats:
         """Return standard deviations by which errors grow along every axis, shape (n, axes); 0 inside."""
         distances = self._distances(x)
-        found = np.zeros_like(distances)
+        spreads = np.zeros_like(distances)
         for axis, item in self.outside.items():
-            found[:, axis] = item.growth.at(distances[:, axis])
-        return found
+            spreads[:, axis] = item.growth.at(distances[:, axis])
+        return spreads
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
