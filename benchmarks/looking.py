@@ -50,8 +50,8 @@ def journal() -> list[events.Event]:
     """Return the events of a campaign of 10 000 runs: four for each."""
     points = [Point.of(p=p, n=n) for p in range(1, 21) for n in range(1, 6)][:POINTS]
     found: list[events.Event] = [
-        events.CampaignStarted("large", CAMPAIGN, "0"),
-        events.ControllerStarted("host", 1, "0"),
+        events.CampaignStarted(id="large", campaign=CAMPAIGN, version="0"),
+        events.ControllerStarted(host="host", pid=1, version="0"),
     ]
     for number in range(1, POINTS // ROUND + 1):
         chosen = points[(number - 1) * ROUND : number * ROUND]

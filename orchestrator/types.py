@@ -415,7 +415,7 @@ def _prints_nothing_known(texts: Mapping[str, str]) -> list[Sample]:
     raise ValueError("no times are known in its output: set measure.profiler to another one than stdout")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
     """An adapter: what the orchestrator must know of one application. Pure functions, no I/O.
 

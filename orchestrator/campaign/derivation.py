@@ -101,7 +101,12 @@ def derive(
     conventions
         The same, for names that neither a definition nor an equation gives.
     """
-    search = _Search(tuple(known), tuple(texts), frozenset(wanted) - set(known), list(constraints))
+    search = _Search(
+        known=tuple(known),
+        texts=tuple(texts),
+        wanted=frozenset(wanted) - set(known),
+        constraints=list(constraints),
+    )
     search.define(definitions)
     for name, text in conventions.items():
         search.define({name: text})
@@ -110,7 +115,7 @@ def derive(
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Search:
     known: tuple[str, ...]
     texts: tuple[str, ...]

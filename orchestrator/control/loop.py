@@ -81,11 +81,11 @@ def run(
         return state
     controller = Controller(runtime, journal, state, listen, models)
     begun = events.ControllerStarted(
-        socket.gethostname(),
-        os.getpid(),
-        __version__,
-        runtime.provenance(),
-        str(runtime.directory.resolve()),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        version=__version__,
+        provenance=runtime.provenance(),
+        directory=str(runtime.directory.resolve()),
     )
     controller.commit([begun])
     while controller.state.stopped is None and not interrupted() and not decide.is_paused(controller.state):
@@ -304,7 +304,7 @@ class Controller:
     def _fit(self, number: int) -> None:
         self._models = self._runtime.fit(self.state)
         quality = self._runtime.assess(self._models)
-        gained = self._runtime.gain(quality, Quality(self.state.smape, self.state.width))
+        gained = self._runtime.gain(quality, Quality(smape=self.state.smape, width=self.state.width))
         measured = any(self.state.runs[run].status is RunStatus.MEASURED for run in self.state.queue)
         machine = findings(self.state)
         completed = events.RoundCompleted(

@@ -377,4 +377,10 @@ def _campaign_started(built: Assembly, directory: Path, plan: FirstRound) -> eve
     raw = dict(built.campaign.raw)
     learned = built.campaign.learned
     known = {} if learned is None else learned.summary()
-    return events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit, known)
+    return events.CampaignStarted(
+        id=digest.hexdigest()[:8],
+        campaign=raw,
+        version=__version__,
+        time_limit=plan.derived_limit,
+        priors=known,
+    )

@@ -19,7 +19,7 @@ SCHEMA = 1
 Samples = Mapping[str, Mapping[str, float]]  # metric -> call path -> value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignStarted:
     """The first event: the normalised campaign file; ``time_limit`` in seconds if it was derived.
 
@@ -46,7 +46,7 @@ class CampaignChanged:
     elsewhere: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerStarted:
     """A controller runs the campaign from here on.
 
@@ -225,7 +225,7 @@ class RoundCompleted:
     kept: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelsAssessed:
     """The models of what is left after measurements were discarded or restored, before anything is decided.
 

@@ -19,7 +19,7 @@ _SURE = 0.01  # relative width; narrower intervals need not narrow further
 _TOLERATED = 0.1  # relative width; wider intervals are not called narrow, however noisy the runs are
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
     """How well the relevant models fit, and how narrow their intervals are.
 
@@ -84,7 +84,7 @@ def assess(models: Sequence[Model], point: Point | None, targets: Sequence[Point
     smape = finite(float(np.mean([model.smape for model in chosen])))
     widths = uncertainty.over(models, targets) if point is None else uncertainty.at(models, point)
     number = len(targets) if point is None else 0
-    return Quality(smape, widths.width, widths.widest, noise=widths.noise, targets=number)
+    return Quality(smape=smape, width=widths.width, widest=widths.widest, noise=widths.noise, targets=number)
 
 
 def enough(noise: float | None) -> float:

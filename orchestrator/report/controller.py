@@ -31,7 +31,10 @@ _REFITS = (
 )
 
 
-@dataclass(slots=True)
+_FIELDS = ("host", "pid", "began", "stopped", "refitted")  # as a snapshot has them
+
+
+@dataclass(slots=True, kw_only=True)
 class ControllerHistory:
     """What a journal says about its controllers: the last one, and whether it stopped in good order.
 
@@ -64,7 +67,7 @@ class ControllerHistory:
         if isinstance(entry.event, _REFITS):
             self.refitted = entry.sequence
         match entry.event:
-            case events.ControllerStarted(host, pid):
+            case events.ControllerStarted(host=host, pid=pid):
                 self.host, self.pid, self.began, self.stopped = host, pid, entry.time, False
             case events.ControllerStopped() | events.CampaignStopped():
                 self.stopped = True
@@ -90,8 +93,8 @@ JOURNALED = Fold(
         Journaled,
         state=STATE,
         controllers=Form(
-            lambda found: [found.host, found.pid, found.began, found.stopped, found.refitted],
-            lambda data: ControllerHistory(*data),
+            lambda found: [getattr(found, name) for name in _FIELDS],
+            lambda data: ControllerHistory(**dict(zip(_FIELDS, data, strict=True))),
         ),
     ),
 )

@@ -84,7 +84,9 @@ def test_nodes_ranks_and_threads_are_parameters() -> None:
 def test_the_job_asks_for_them() -> None:
     campaign = load(GENERIC, ("threads: t}", "threads: t, gpus_per_node: ppn}"))
     found = shape(campaign, nodes=4, ppn=2, t=2, n=10)
-    asked = parameters(ArrayRequest("x", found, [60.0], JobOptions(), Path("folder")))
+    asked = parameters(
+        ArrayRequest(name="x", resources=found, limits=[60.0], options=JobOptions(), folder=Path("folder"))
+    )
     assert (asked["nodes"], asked["cpus_per_task"]) == (4, 2)
     further = asked["additional_parameters"]
     assert (further["ntasks"], further["ntasks-per-node"], further["gpus-per-node"]) == (8, 2, 2)

@@ -89,7 +89,7 @@ def test_the_line_is_of_the_round_that_was_proposed(
     begun = State(campaign=campaign.raw)
     proposed = events.RoundProposed(1, (Run(Point.of(p=1, s=10), "time", 1),), ("because",))
     with Display(campaign) as display:
-        display.update(Entry(1, 0.0, events.ControllerStarted("h", 1, "1")), begun)
+        display.update(Entry(1, 0.0, events.ControllerStarted(host="h", pid=1, version="1")), begun)
         display.update(Entry(2, 0.0, proposed), begun._replace(round=1))
     text = capsys.readouterr().err
     last = next(line for line in reversed(re.split(r"[\r\n]", text)) if "round 1 · " in line)

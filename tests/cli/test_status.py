@@ -156,7 +156,7 @@ def _journal(widths: Sequence[float | None]) -> None:
     """Make a journal of a campaign in flight: each round costs 0.5 of 5 core-hours and takes an hour."""
     with Journal(Path("made")) as journal:
         raw = loader.load(Path("campaign.yaml")).raw
-        journal.append([events.CampaignStarted("made", raw, "0")], 0.0)
+        journal.append([events.CampaignStarted(id="made", campaign=raw, version="0")], 0.0)
         for number, width in enumerate(widths, 1):
             attempt = Attempt(Run(Point.of(p=1, s=10), "time", number))
             journal.append(

@@ -27,7 +27,12 @@ def output(texts: Mapping[str, str]) -> list[Sample]:
 
 
 APPLICATION = Application(
-    "demo", "", {}, ranks=lambda settings: 1, arguments=lambda settings: [], output=output
+    name="demo",
+    description="",
+    parameters={},
+    ranks=lambda settings: 1,
+    arguments=lambda settings: [],
+    output=output,
 )
 
 

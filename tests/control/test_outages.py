@@ -214,7 +214,7 @@ def test_status_log_and_stderr_say_what_does_not_answer(monkeypatch: pytest.Monk
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     campaign = {"name": "c", "stop": {"budget": "3600.0 core-seconds", "patience": 3}}
-    started = events.CampaignStarted("id", campaign, "1")
+    started = events.CampaignStarted(id="id", campaign=campaign, version="1")
     began = events.OutageBegan(what="slurmctld", since=START, reason="connect failure", jobs=1, lasted=60.0)
     text = "slurmctld has not answered since 08:00; 1 job is out; nothing is submitted"
     assert log.describe(began) == f"{text} (connect failure)"
@@ -250,7 +250,9 @@ def test_status_and_log_say_what_all_jobs_wait_for(monkeypatch: pytest.MonkeyPat
     text = "all jobs have waited since 08:00: JobHeldAdmin"
     assert log.describe(began) == text
     assert log.describe(events.OutageEnded(QUEUE, 120.0)) == "no job is held up any more, after 2 min"
-    state = happened(events.CampaignStarted("id", campaign, "1"), PROPOSED, *intended(RUNS[0]), began)
+    state = happened(
+        events.CampaignStarted(id="id", campaign=campaign, version="1"), PROPOSED, *intended(RUNS[0]), began
+    )
     document = status.combined(state, status_measurements(), {"models": [], "validation": []})
     assert text in status_text.plain_text(document)
 

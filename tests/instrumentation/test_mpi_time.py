@@ -22,7 +22,12 @@ from tests.requirements import need
 pytestmark = pytest.mark.mpi
 
 APPLICATION = Application(
-    "demo", "", {}, ranks=lambda settings: 1, arguments=lambda settings: [], output=lambda texts: []
+    name="demo",
+    description="",
+    parameters={},
+    ranks=lambda settings: 1,
+    arguments=lambda settings: [],
+    output=lambda texts: [],
 )
 
 

@@ -68,7 +68,7 @@ class _Draw:
 
 def _next(data: _Draw, state: State) -> events.Event:
     if not state.id:
-        return events.CampaignStarted("id", CAMPAIGN, "0", data.share())
+        return events.CampaignStarted(id="id", campaign=CAMPAIGN, version="0", time_limit=data.share())
     flying, unconfirmed = list(state.in_flight), list(state.unconfirmed)
     open_runs = [r for r, i in state.runs.items() if i.status in (RunStatus.WAITING, RunStatus.FAILED)]
     free = [run for run in RUNS if run not in state.runs or state.runs[run].status is RunStatus.SKIPPED]
@@ -145,11 +145,11 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
     machine = {"drift": "2 %"} if data.truth() else {}
     found: list[events.Event] = [
         events.ControllerStarted(
-            "h",
-            data.whole(0, 9),
-            "0",
-            {"executable": {"sha256": data.one(["a", "b"])}, "cluster": data.one(["c", ""])},
-            data.text(),
+            host="h",
+            pid=data.whole(0, 9),
+            version="0",
+            provenance={"executable": {"sha256": data.one(["a", "b"])}, "cluster": data.one(["c", ""])},
+            directory=data.text(),
         ),
         events.ControllerStopped("interrupted"),
         events.ExecutableReplaced({"executable": data.one(["a", "b"])}),

@@ -13,7 +13,10 @@ from tests.journal.journals import CAMPAIGN
 
 def controller(**found: str) -> events.ControllerStarted:
     return events.ControllerStarted(
-        "h", 1, "1.0", {role: {"sha256": digest} for role, digest in found.items()}
+        host="h",
+        pid=1,
+        version="1.0",
+        provenance={role: {"sha256": digest} for role, digest in found.items()},
     )
 
 
@@ -34,7 +37,7 @@ def warned(state: State) -> list[str]:
 
 
 def test_an_executable_that_is_replaced_after_a_measurement_is_told_and_stays_told() -> None:
-    state = apply(State(), events.CampaignStarted("ab12", CAMPAIGN, "1.0"), 0.0)
+    state = apply(State(), events.CampaignStarted(id="ab12", campaign=CAMPAIGN, version="1.0"), 0.0)
     state = apply(state, controller(executable="aa"), 0.0)
     state = measured(state, 1, FailureClass.APPLICATION)
     state = apply(state, controller(executable="bb"), 0.0)  # the repaired one, before anything was measured
@@ -49,7 +52,7 @@ def test_an_executable_that_is_replaced_after_a_measurement_is_told_and_stays_to
 
 
 def test_an_executable_that_is_replaced_while_a_controller_runs_is_told() -> None:
-    state = apply(State(), events.CampaignStarted("ab12", CAMPAIGN, "1.0"), 0.0)
+    state = apply(State(), events.CampaignStarted(id="ab12", campaign=CAMPAIGN, version="1.0"), 0.0)
     state = measured(apply(state, controller(executable="aa", effort_executable="ee"), 0.0), 1)
     state = apply(state, events.ExecutableReplaced({"executable": "bb"}), 0.0)
     assert "the executable was replaced" in warned(state)[0]

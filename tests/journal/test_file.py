@@ -27,7 +27,7 @@ runs = st.builds(Run, points, st.sampled_from(["time", "effort"]), st.integers(1
 attempts = st.builds(Attempt, runs, st.integers(1, 9))
 samples = st.dictionaries(st.text(max_size=6), st.dictionaries(st.text(max_size=9), finite), max_size=2)
 any_event = st.one_of(
-    st.builds(events.ControllerStarted, st.text(), st.integers(1, 2**31), st.text()),
+    st.builds(events.ControllerStarted, host=st.text(), pid=st.integers(1, 2**31), version=st.text()),
     st.builds(
         events.AttemptIntended,
         attempt=attempts,

@@ -25,9 +25,9 @@ print(json.dumps({{"arguments": sys.argv[1:], "environment": dict(os.environ)}})
 
 def program(arguments: list[str], environment: Mapping[str, str] | None = None) -> Application:
     return Application(
-        "demo",
-        "",
-        {},
+        name="demo",
+        description="",
+        parameters={},
         ranks=lambda s: 1,
         arguments=lambda s: arguments,
         output=lambda texts: [],

@@ -42,21 +42,21 @@ def quality(*models: Known) -> Quality:
 @pytest.mark.parametrize(
     ("before", "now", "worth"),
     [
-        (Quality(), Quality(5.0, 0.5), "first"),
-        (Quality(), Quality(5.0, None), "first"),
-        (Quality(5.0, 0.5), Quality(4.8, 0.6), "fit"),
-        (Quality(5.0, None), Quality(4.8, None), "fit"),
-        (Quality(5.0, 0.5), Quality(4.95, 0.5), ""),
-        (Quality(5.0, 0.5), Quality(5.1, 0.4), "intervals"),
-        (Quality(5.0, 0.5), Quality(5.1, 0.49), ""),
-        (Quality(5.0, 0.5), Quality(5.1, 0.6), ""),
-        (Quality(11.28, 0.40), Quality(12.26, 1.02), "surprise"),
-        (Quality(5.0, None), Quality(5.0, 3.0), "intervals"),
-        (Quality(5.0, 3.0), Quality(5.0, None), "surprise"),
-        (Quality(5.0, None), Quality(5.0, None), ""),
-        (Quality(0.3, 0.009), Quality(0.2, 0.004), ""),
-        (Quality(1e-12, 0.5), Quality(1e-13, 0.5), ""),
-        (Quality(5.0, 0.5), Quality(), ""),
+        (Quality(), Quality(smape=5.0, width=0.5), "first"),
+        (Quality(), Quality(smape=5.0, width=None), "first"),
+        (Quality(smape=5.0, width=0.5), Quality(smape=4.8, width=0.6), "fit"),
+        (Quality(smape=5.0, width=None), Quality(smape=4.8, width=None), "fit"),
+        (Quality(smape=5.0, width=0.5), Quality(smape=4.95, width=0.5), ""),
+        (Quality(smape=5.0, width=0.5), Quality(smape=5.1, width=0.4), "intervals"),
+        (Quality(smape=5.0, width=0.5), Quality(smape=5.1, width=0.49), ""),
+        (Quality(smape=5.0, width=0.5), Quality(smape=5.1, width=0.6), ""),
+        (Quality(smape=11.28, width=0.40), Quality(smape=12.26, width=1.02), "surprise"),
+        (Quality(smape=5.0, width=None), Quality(smape=5.0, width=3.0), "intervals"),
+        (Quality(smape=5.0, width=3.0), Quality(smape=5.0, width=None), "surprise"),
+        (Quality(smape=5.0, width=None), Quality(smape=5.0, width=None), ""),
+        (Quality(smape=0.3, width=0.009), Quality(smape=0.2, width=0.004), ""),
+        (Quality(smape=1e-12, width=0.5), Quality(smape=1e-13, width=0.5), ""),
+        (Quality(smape=5.0, width=0.5), Quality(), ""),
     ],
 )
 def test_what_a_round_was_worth(before: Quality, now: Quality, worth: str) -> None:
@@ -91,10 +91,10 @@ def test_half_the_range_of_single_runs_is_narrow_enough_within_bounds(
 @pytest.mark.parametrize(
     ("before", "now", "worth"),
     [
-        (Quality(), Quality(5.0, 0.5), "first"),
-        (Quality(5.0, 0.5), Quality(4.999, 9.0), "fit"),
-        (Quality(5.0, 0.5), Quality(5.0, 0.1), ""),
-        (Quality(5.0, 0.5), Quality(), ""),
+        (Quality(), Quality(smape=5.0, width=0.5), "first"),
+        (Quality(smape=5.0, width=0.5), Quality(smape=4.999, width=9.0), "fit"),
+        (Quality(smape=5.0, width=0.5), Quality(smape=5.0, width=0.1), ""),
+        (Quality(smape=5.0, width=0.5), Quality(), ""),
     ],
 )
 def test_by_the_rule_of_the_papers_only_the_fit_counts(before: Quality, now: Quality, worth: str) -> None:
@@ -105,7 +105,7 @@ def gains(*rounds: Quality) -> list[str]:
     """Return what each round of a campaign was worth."""
     state, found = State(), []
     for number, now in enumerate(rounds, 1):
-        worth = gain(now, Quality(state.smape, state.width))
+        worth = gain(now, Quality(smape=state.smape, width=state.width))
         done = events.RoundCompleted(
             round=number,
             smape=now.smape,
@@ -122,15 +122,15 @@ def gains(*rounds: Quality) -> list[str]:
 
 def test_small_steps_count_together() -> None:
     widths = [0.50, 0.49, 0.48, 0.47, 0.46, 0.45, 0.44]
-    worth = gains(*(Quality(5.0, width) for width in widths))
+    worth = gains(*(Quality(smape=5.0, width=width) for width in widths))
     assert worth == ["first", "", "", "intervals", "", "", "intervals"]
 
 
 def test_widths_that_only_swing_are_worth_nothing() -> None:
-    worth = gains(*(Quality(5.0, width) for width in [0.5, 0.6, 0.5, 0.65, 0.49, 0.55, 0.5]))
+    worth = gains(*(Quality(smape=5.0, width=width) for width in [0.5, 0.6, 0.5, 0.65, 0.49, 0.55, 0.5]))
     assert worth == ["first", "", "", "", "", "", ""]
 
 
 def test_after_a_surprise_intervals_may_narrow_again() -> None:
-    worth = gains(*(Quality(5.0, width) for width in [0.4, 1.0, 1.1, 0.7, 0.5]))
+    worth = gains(*(Quality(smape=5.0, width=width) for width in [0.4, 1.0, 1.1, 0.7, 0.5]))
     assert worth == ["first", "surprise", "", "intervals", "intervals"]

@@ -118,7 +118,7 @@ def test_beyond_its_share_of_the_budget_a_campaign_pauses_until_a_controller_sta
     assert night.actions() == [] and decide.is_paused(night.state)
     night.happens(events.ControllerStopped("paused"))
     assert decide.is_paused(night.state)
-    night.happens(events.ControllerStarted("host", 1, "1"))
+    night.happens(events.ControllerStarted(host="host", pid=1, version="1"))
     assert not decide.is_paused(night.state)
     assert night.until_begun() == 0
     night.fails(99.0)
@@ -134,7 +134,7 @@ def test_a_controller_that_starts_without_a_pause_changes_no_bound() -> None:
         night.until_begun()
         night.fails(30.0)
     before = night.state
-    night.happens(events.ControllerStarted("host", 1, "1"))
+    night.happens(events.ControllerStarted(host="host", pid=1, version="1"))
     assert night.state.setbacks == before.setbacks
 
 

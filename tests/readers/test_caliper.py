@@ -15,7 +15,14 @@ from orchestrator.types import Application
 DATA = Path(__file__).parents[1] / "data" / "caliper"
 SPOT, RANKS = DATA / "halo-spot.cali", DATA / "halo-ranks.cali"
 STEPS, P = 3, 2
-APPLICATION = Application("demo", "", {}, ranks=lambda s: 2, arguments=lambda s: [], output=lambda texts: [])
+APPLICATION = Application(
+    name="demo",
+    description="",
+    parameters={},
+    ranks=lambda s: 2,
+    arguments=lambda s: [],
+    output=lambda texts: [],
+)
 ODD = 'inner, "odd"=\\name'
 every_file = pytest.mark.parametrize("path", [SPOT, RANKS], ids=["spot", "ranks"])
 

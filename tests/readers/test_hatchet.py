@@ -14,7 +14,12 @@ from orchestrator.types import Application, Sample
 from tests.readers.hatchet_stand_in import MODULE, write_tau
 
 APPLICATION = Application(
-    "demo", "", {}, ranks=lambda settings: 1, arguments=lambda settings: [], output=lambda texts: []
+    name="demo",
+    description="",
+    parameters={},
+    ranks=lambda settings: 1,
+    arguments=lambda settings: [],
+    output=lambda texts: [],
 )
 REAL = importlib.util.find_spec("hatchet") is not None
 

@@ -12,7 +12,12 @@ from orchestrator.readers.mpi_time import read
 from orchestrator.types import Application
 
 APPLICATION = Application(
-    "demo", "", {}, ranks=lambda settings: 1, arguments=lambda settings: [], output=lambda texts: []
+    name="demo",
+    description="",
+    parameters={},
+    ranks=lambda settings: 1,
+    arguments=lambda settings: [],
+    output=lambda texts: [],
 )
 SECOND = 10**9
 # thread, id, parent, visits, nanoseconds, bytes sent, bytes received, sizes, name

@@ -20,7 +20,12 @@ from tests.readers.cubex_files import Cubex, Node, Stored
 
 REAL = Path(__file__).parents[1] / "data" / "cubex" / "matmul.cubex"
 APPLICATION = Application(
-    "demo", "", {}, ranks=lambda settings: 1, arguments=lambda settings: [], output=lambda texts: []
+    name="demo",
+    description="",
+    parameters={},
+    ranks=lambda settings: 1,
+    arguments=lambda settings: [],
+    output=lambda texts: [],
 )
 
 TREE = Node("main", (Node("solve", (Node("MPI_Send"),)), Node("setup"), Node("solve", (Node("MPI_Send"),))))

@@ -19,7 +19,15 @@ def application(
             raise error
         return samples or []
 
-    return Application("demo", "", {}, lambda s: 1, lambda s: [], output, output_files=patterns)
+    return Application(
+        name="demo",
+        description="",
+        parameters={},
+        ranks=lambda s: 1,
+        arguments=lambda s: [],
+        output=output,
+        output_files=patterns,
+    )
 
 
 def texts_of(directory: Path, *patterns: str) -> dict[str, str]:
@@ -30,7 +38,16 @@ def texts_of(directory: Path, *patterns: str) -> dict[str, str]:
         return [Sample("main", "time", 1.0)]
 
     stdout.read(
-        directory, Application("demo", "", {}, lambda s: 1, lambda s: [], output, output_files=patterns)
+        directory,
+        Application(
+            name="demo",
+            description="",
+            parameters={},
+            ranks=lambda s: 1,
+            arguments=lambda s: [],
+            output=output,
+            output_files=patterns,
+        ),
     )
     return seen
 

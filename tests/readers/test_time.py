@@ -9,7 +9,14 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.time import read
 from orchestrator.types import Application
 
-APPLICATION = Application("demo", "", {}, lambda s: 1, lambda s: [], lambda texts: [])
+APPLICATION = Application(
+    name="demo",
+    description="",
+    parameters={},
+    ranks=lambda s: 1,
+    arguments=lambda s: [],
+    output=lambda texts: [],
+)
 
 
 def write(tmp_path: Path, **record: object) -> Path:

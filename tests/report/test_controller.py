@@ -28,7 +28,7 @@ def observed(*what: events.Event) -> controller.ControllerHistory:
 
 
 def started(host: str = HERE, pid: int | None = None) -> events.ControllerStarted:
-    return events.ControllerStarted(host, os.getpid() if pid is None else pid, "1.0")
+    return events.ControllerStarted(host=host, pid=os.getpid() if pid is None else pid, version="1.0")
 
 
 def test_the_one_who_holds_the_lock_is_at_work(tmp_path: Path) -> None:

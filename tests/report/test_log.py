@@ -16,7 +16,10 @@ from tests.journal.attempts import attempt_finished, attempt_intended
 
 RUNS = tuple(Run(Point.of(p=p), "time", 1) for p in range(1, 9))
 CAMPAIGN: dict[str, Any] = {"name": "demo", "stop": {"budget": "36000.0 core-seconds", "patience": 3}}
-BEGUN = (events.CampaignStarted("ab12", CAMPAIGN, "1.0"), events.ControllerStarted("login1", 7, "1.0"))
+BEGUN = (
+    events.CampaignStarted(id="ab12", campaign=CAMPAIGN, version="1.0"),
+    events.ControllerStarted(host="login1", pid=7, version="1.0"),
+)
 ROUND = events.RoundProposed(1, RUNS, ("starting set",) * len(RUNS))
 
 
@@ -131,7 +134,7 @@ def test_a_round_is_summed_up_with_its_duration() -> None:
 
 
 def test_a_controller_that_vanished_is_missed() -> None:
-    again = events.ControllerStarted("login2", 8, "1.1")
+    again = events.ControllerStarted(host="login2", pid=8, version="1.1")
     found = story(*BEGUN, ROUND, 7200.0, again, events.ControllerStopped("interrupted"), 60.0, again)
     assert texts(found)[-4:] == [
         "controller on login1, pid 7 was killed or its machine failed; "
@@ -145,7 +148,7 @@ def test_a_controller_that_vanished_is_missed() -> None:
 
 
 def test_a_clock_that_was_set_back_gives_no_negative_duration() -> None:
-    again = events.ControllerStarted("login1", 8, "1.0")
+    again = events.ControllerStarted(host="login1", pid=8, version="1.0")
     found = texts(story(*BEGUN, -3600.0, again))
     assert found[-2].endswith("was killed or its machine failed; the clock was set back by 1 h or more")
 
@@ -156,7 +159,7 @@ def test_without_a_controller_a_campaign_is_interrupted_as_in_the_status() -> No
 
 
 def test_rules_that_a_resume_changes_are_no_sign_of_life_of_the_killed_controller() -> None:
-    again = events.ControllerStarted("login1", 8, "1.0")
+    again = events.ControllerStarted(host="login1", pid=8, version="1.0")
     found = texts(story(*BEGUN, ROUND, 23.0, events.CampaignChanged(CAMPAIGN), 1.0, again))
     assert found[-2].endswith("was killed or its machine failed; no controller was running for 24 s at most")
 
@@ -187,7 +190,9 @@ def test_one_run_at_one_point_is_singular() -> None:
 
 def test_another_executable_is_a_warning() -> None:
     first, same, other = (
-        events.ControllerStarted("h", 1, "1.0", {"executable": {"sha256": digest}})
+        events.ControllerStarted(
+            host="h", pid=1, version="1.0", provenance={"executable": {"sha256": digest}}
+        )
         for digest in ("aa", "aa", "bb")
     )
     rested = events.ControllerStopped("interrupted")
@@ -276,7 +281,11 @@ def test_what_a_shared_job_holds_is_reserved_until_its_books_are_closed() -> Non
 
 def test_costs_are_told_in_the_unit_of_the_budget() -> None:
     stop = {**CAMPAIGN["stop"], "unit": "core-seconds"}
-    found = story(events.CampaignStarted("ab12", {**CAMPAIGN, "stop": stop}, "1.0"), ROUND, ended(RUNS[0]))
+    found = story(
+        events.CampaignStarted(id="ab12", campaign={**CAMPAIGN, "stop": stop}, version="1.0"),
+        ROUND,
+        ended(RUNS[0]),
+    )
     assert texts(found)[0] == "campaign demo begins with 36000 core-seconds"
     assert "spent: 360 of 36000 core-seconds" in log_text.render(found)
     assert (found["spent"]["budget"], found["spent"]["unit"]) == (10.0, "core-hours")
@@ -291,7 +300,9 @@ def test_an_attempt_that_was_withdrawn_from_a_shared_job_may_begin_again_alone()
     attempt = Attempt(Run(Point.of(p=1)))
     common: dict[str, Any] = {"attempt": attempt, "cores": 1, "limit": 60.0, "reserved": 60.0}
     happened: list[events.Event] = [
-        events.CampaignStarted("id", {"name": "x", "stop": {"budget": "1 core-hours"}}, "0"),
+        events.CampaignStarted(
+            id="id", campaign={"name": "x", "stop": {"budget": "1 core-hours"}}, version="0"
+        ),
         events.AttemptIntended(**common, name="a", pack="job"),
         events.AttemptWithdrawn(attempt, "gone"),
         events.AttemptIntended(**common, name="b"),

@@ -40,7 +40,13 @@ def test_a_launch_script_executes_none_of_its_values(
 ) -> None:
     assume("/" not in name)
     application = Application(
-        "demo", "", {}, lambda s: 1, lambda s: arguments, lambda texts: [], environment={"VALUE": value}
+        name="demo",
+        description="",
+        parameters={},
+        ranks=lambda s: 1,
+        arguments=lambda s: arguments,
+        output=lambda texts: [],
+        environment={"VALUE": value},
     )
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -93,7 +99,11 @@ def test_a_template_is_rendered_with_declared_placeholders_or_not_at_all(parts: 
 
 def executed(options: JobOptions) -> list[str]:
     """Return the lines of a batch script that a shell would execute."""
-    text = batch_script(ArrayRequest("n", Resources(ranks=1), (60.0,), options, Path("/x")))
+    text = batch_script(
+        ArrayRequest(
+            name="n", resources=Resources(ranks=1), limits=(60.0,), options=options, folder=Path("/x")
+        )
+    )
     return [line for line in text.split("\n") if not line.startswith("#")]
 
 

@@ -82,7 +82,18 @@ def test_slurm_understands_the_options(slurm_cluster: SlurmCluster, tmp_path: Pa
     )
     resources = Resources(ranks=6, threads=1, nodes=2, ranks_per_node=3, cores=6)
     path = tmp_path / "submission.sh"
-    path.write_text(script(ArrayRequest("name", resources, [60.0], options, tmp_path / "it's mine"), 2))
+    path.write_text(
+        script(
+            ArrayRequest(
+                name="name",
+                resources=resources,
+                limits=[60.0],
+                options=options,
+                folder=tmp_path / "it's mine",
+            ),
+            2,
+        )
+    )
     number = slurm_cluster.run("sbatch", "--hold", "--parsable", str(path)).strip()
     job = slurm_cluster.run("scontrol", "--oneliner", "show", "job", number)
     slurm_cluster.run("scancel", number)

@@ -192,12 +192,12 @@ def settings(
     """
     sizes = [size for size in repetitions or range(1, most + 1) if size <= most]
     found = [
-        Setting("none", 0.0, size, k, subset)
+        Setting(pattern="none", percent=0.0, repetitions=size, injection=k, subset=subset)
         for size in (sizes if 0 in levels else ())
         for k, subset in enumerate(combinations(range(most), size))
     ]
     return found + [
-        Setting(pattern, level, most, k, tuple(range(most)))
+        Setting(pattern=pattern, percent=level, repetitions=most, injection=k, subset=tuple(range(most)))
         for level in levels
         for pattern in patterns
         for k in range(injections)

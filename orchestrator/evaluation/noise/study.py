@@ -29,7 +29,7 @@ TOLERANCE = 0.01
 _PARTS = ("value", "low", "high")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One way to disturb the times, and how many repetitions modelers get: the first, or a ``subset``."""
 
@@ -75,9 +75,9 @@ def settings(
     """Return all combinations, those only once that injections do not change."""
     found: dict[tuple[str, float, int, int], Setting] = {}
     for level, count, pattern, k in product(levels, repetitions, patterns, range(injections)):
-        setting = Setting(pattern, level, count, k)
+        setting = Setting(pattern=pattern, percent=level, repetitions=count, injection=k)
         if level == 0 or pattern == "none":
-            setting = Setting("none", 0.0, count, 0)
+            setting = Setting(pattern="none", percent=0.0, repetitions=count, injection=0)
         found.setdefault((setting.pattern, setting.percent, setting.repetitions, setting.injection), setting)
     return list(found.values())
 

@@ -69,7 +69,7 @@ class SubmitLater(SubmitRejected):
         self.closed = closed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ArrayRequest:
     """An array of jobs that all ask for the same.
 
@@ -206,7 +206,11 @@ _SHOWN = re.compile(
 
 def asked(resources: Resources, limit: float, options: JobOptions) -> list[str]:
     """Return what the job of one run asks Slurm for, as options of ``sbatch``, without names and files."""
-    return _SHOWN.findall(script(ArrayRequest("run", resources, [limit], options, Path("run"))))
+    return _SHOWN.findall(
+        script(
+            ArrayRequest(name="run", resources=resources, limits=[limit], options=options, folder=Path("run"))
+        )
+    )
 
 
 def submit(
@@ -235,7 +239,10 @@ def submit(
     limits = shared_limits((request.limit, request.likely) for request in packs[0])
     options = options.fitting(first.resources).without(first.exclude).on(first.nodelist)
     options = options.with_memory(first.memory)
-    arrays = _Arrays(ArrayRequest(name, first.resources, limits, options, folder), seconds)
+    arrays = _Arrays(
+        ArrayRequest(name=name, resources=first.resources, limits=limits, options=options, folder=folder),
+        seconds,
+    )
     directories = [[str(request.directory.absolute()) for request in pack] for pack in packs]
     try:
         jobs = arrays.submit_array([functools.partial(run, *pack) for pack in directories])
@@ -259,7 +266,13 @@ def refusal(resources: Resources, options: JobOptions, seconds: float = _ANSWER)
     environment = submission_environment(options.fitting(resources).named())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "submission.sh"
-        path.write_text(script(ArrayRequest("trial", resources, [60.0], options, Path(folder))))
+        path.write_text(
+            script(
+                ArrayRequest(
+                    name="trial", resources=resources, limits=[60.0], options=options, folder=Path(folder)
+                )
+            )
+        )
         try:
             call(["sbatch", "--test-only", str(path)], seconds, environment)
         except CommandFailed as error:

@@ -52,7 +52,7 @@ class Recipe:
         return f"tensor of rank {self.rank} with {self.number} {what}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
     """A sum over ranks of products over modes of functions of one coordinate.
 
@@ -85,7 +85,13 @@ class Completion:
         size = _largest(table, first)
         even = np.exp(np.log(np.maximum(size, _LEAST)).mean(axis=0)) / np.maximum(size, _LEAST)
         rows = np.repeat(even, [len(mode) for mode in modes], axis=0)
-        return cls(modes, (table * np.vstack([rows, rows[-1:]])).astype(np.float16), mean, scale, recipe)
+        return cls(
+            modes=modes,
+            table=(table * np.vstack([rows, rows[-1:]])).astype(np.float16),
+            mean=mean,
+            scale=scale,
+            recipe=recipe,
+        )
 
     @property
     def text(self) -> str:

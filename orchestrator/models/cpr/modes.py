@@ -23,7 +23,7 @@ FEW_LEVELS = 16
 _DIGITS = 9  # of sums of logarithms, which differ by rounding
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
     """One mode of the tensor.
 
@@ -96,7 +96,7 @@ def combined(samples: Samples, slopes: Sequence[float], number: int) -> Mode:
     distinct = np.unique(np.round(z, _DIGITS))
     if len(distinct) > 2 * FEW_LEVELS:
         distinct = np.unique((np.quantile(z, np.linspace(0, 1, number)) + _even(z, number)) / 2)
-    return Mode(axes, weights, distinct, distinct[[0, -1]])
+    return Mode(axes=axes, slopes=weights, nodes=distinct, edges=distinct[[0, -1]])
 
 
 def _even(z: Floats, number: int) -> Floats:
@@ -108,15 +108,20 @@ def _of_axis(samples: Samples, k: int, number: int, *, middle: bool) -> Mode:
     if axis.levels is not None:
         codes = np.arange(len(axis.levels), dtype=np.float64)
         edges = np.arange(len(codes) + 1, dtype=np.float64) - 0.5
-        return Mode((k,), (1.0,), codes, edges, is_categorical=True)
+        return Mode(axes=(k,), slopes=(1.0,), nodes=codes, edges=edges, is_categorical=True)
     distinct = np.unique(z)
     if len(distinct) <= FEW_LEVELS:
         between = (distinct[1:] + distinct[:-1]) / 2
-        return Mode((k,), (1.0,), distinct, np.concatenate([distinct[:1], between, distinct[-1:]]))
+        return Mode(
+            axes=(k,),
+            slopes=(1.0,),
+            nodes=distinct,
+            edges=np.concatenate([distinct[:1], between, distinct[-1:]]),
+        )
     edges = _edges(axis, z, number if middle else number - 1)
     if middle:
-        return Mode((k,), (1.0,), (edges[1:] + edges[:-1]) / 2, edges)
-    return Mode((k,), (1.0,), edges, edges[[0, -1]])
+        return Mode(axes=(k,), slopes=(1.0,), nodes=(edges[1:] + edges[:-1]) / 2, edges=edges)
+    return Mode(axes=(k,), slopes=(1.0,), nodes=edges, edges=edges[[0, -1]])
 
 
 def _edges(axis: Axis, z: Floats, number: int) -> Floats:

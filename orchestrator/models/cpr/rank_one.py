@@ -16,7 +16,7 @@ from orchestrator.models.cpr.splines import Spline
 from orchestrator.models.regression.samples import Samples
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PositiveTensor:
     """A sum of products of positive functions.
 
@@ -107,7 +107,13 @@ def positive_tensor(
             logs = np.log(multiples)
             lines[k] = spline(-mode.nodes[::-1], logs[::-1]), spline(mode.nodes, logs)
     small = tuple(factor.astype(np.float32) for factor in factors)
-    return PositiveTensor(modes, small, directions.astype(np.float32), lines.astype(np.float32), mean)
+    return PositiveTensor(
+        modes=modes,
+        factors=small,
+        directions=directions.astype(np.float32),
+        lines=lines.astype(np.float32),
+        mean=mean,
+    )
 
 
 def rank_one(factor: Floats) -> tuple[Floats, Floats]:

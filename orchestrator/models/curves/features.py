@@ -28,7 +28,7 @@ _DOUBLING = float(np.log(2.0))
 KINDS = ("slope", "bend", "smooth walk", "walk", "start")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
     """One parameter: how its values become coordinates, and where its walks have knots.
 

@@ -15,7 +15,7 @@ from orchestrator.models.base import Floats
 _TOGETHER = 200_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forest:
     """A weighted sum of trees, on columns as 32-bit numbers (as scikit-learn compares them).
 
@@ -74,12 +74,12 @@ def flattened(trees: Sequence[Any], shift: float, scale: float) -> Forest:
         roots.append(start)
         start += tree.node_count
     return Forest(
-        shift,
-        scale,
-        np.array(roots, np.int32),
-        np.concatenate(columns),
-        np.concatenate(values),
-        np.concatenate(rights),
+        shift=shift,
+        scale=scale,
+        roots=np.array(roots, np.int32),
+        column=np.concatenate(columns),
+        value=np.concatenate(values),
+        right=np.concatenate(rights),
     )
 
 

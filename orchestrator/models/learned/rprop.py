@@ -63,7 +63,7 @@ class Weights:
         return forward(self, with_one(inputs))[1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Ensemble:
     """The mean of networks.
 
@@ -124,7 +124,9 @@ def rprop(*, steps: int = STEPS, **derived: bool) -> Learner:
         fitted, stopping, judged = shares(len(samples), rng)
         weights = Weights.drawn(inputs.shape[1], fitted.shape[1], _UNITS, rng)
         weights = trained(weights, inputs, (samples.y - low) / span, fitted, stopping, steps)
-        ensemble = Ensemble(name, columns, weights, low, span, np.empty(0))
+        ensemble = Ensemble(
+            text=name, columns=columns, weights=weights, low=low, span=span, errors=np.empty(0)
+        )
         apart = np.abs(ensemble.each(samples.x) - samples.y[:, None])
         errors = (apart * judged).sum(axis=0)
         text = f"{name}, errors {errors.mean():.3f} ± {errors.std(ddof=1):.3f}"

@@ -30,7 +30,7 @@ _GROWTH = 0.02
 _CHUNK = 60_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
     """How far to search.
 

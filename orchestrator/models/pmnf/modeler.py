@@ -258,7 +258,14 @@ def _solve(
     if options.neighbours.items:
         known = options.neighbours.of_group(group)
         expected = tuple(Expected.of(known[row], group.parameters, blocks) for row in rows)
-    task = Task(tables, growth_of(blocks), features(points), _fitted(len(rows)), options.wide, expected)
+    task = Task(
+        tables=tables,
+        growth=growth_of(blocks),
+        features=features(points),
+        keep=_fitted(len(rows)),
+        wide=options.wide,
+        expected=expected,
+    )
     solution = solve(task, group.values[rows], located.rows(rows))
     return assemble.Case(
         group=group,

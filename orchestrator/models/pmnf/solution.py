@@ -28,7 +28,7 @@ _ERROR = 1e-4
 _EXAMINED = 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What all call paths of a group share.
 

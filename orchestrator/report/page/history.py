@@ -13,7 +13,7 @@ from orchestrator.types import Attempt, Point, Run
 from orchestrator.units import campaign_budget
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class AttemptCourse:
     """One attempt. Times in Unix seconds, the charge in core-seconds; ``failure``: the class of one."""
 
@@ -70,7 +70,7 @@ class Spending:
             self.budget.append(self.budget[-1])
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class History:
     """The course of a campaign, and its state at the end."""
 
@@ -123,7 +123,7 @@ class History:
     def _attempt(self, event: events.Event, time: float) -> None:
         match event:
             case events.AttemptIntended(attempt=attempt):
-                self.attempts[attempt] = AttemptCourse(time, cores=event.cores)
+                self.attempts[attempt] = AttemptCourse(intended=time, cores=event.cores)
             case events.AttemptStarted(attempt) if attempt in self.attempts:
                 self.attempts[attempt].started = time
                 self.attempts[attempt].state = "running"

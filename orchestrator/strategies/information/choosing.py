@@ -33,7 +33,7 @@ _OFTEN = 5
 _FURTHEST = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rated:
     """A run and what it lowers the variance at P₊ by, in all and per price.
 
@@ -90,7 +90,9 @@ def rate(view: View, stakes: Stakes, points: Iterable[Point]) -> Iterator[Rated]
         cores = np.full(len(runs), np.nan) if view.cores is None else np.asarray(view.cores(there), float)
         for k, run in enumerate(runs):
             safe = run.seconds * (1 + _SAFETY * float(unsure[k]))
-            yield Rated(run, float(gains[k]), float(values[k]), float(cores[k]), safe)
+            yield Rated(
+                run=run, gain=float(gains[k]), value=float(values[k]), cores=float(cores[k]), safe_cost=safe
+            )
 
 
 def choose(view: View, stakes: Stakes) -> Found:

@@ -24,7 +24,7 @@ _LEAST_NOISE = 1e-6
 _WRONG = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """What a model believes at n points.
 
@@ -68,11 +68,11 @@ def known(model: ModelWithBelief, points: Sequence[Point], hidden: UnseenTerms) 
     here = np.array([holds_at(model, point) for point in points], dtype=bool)
     rough = np.where(here, mixture.weights @ mixture.rough**2, 0.0)
     return Known(
-        np.where(here[:, None], rows, 0.0),
-        unseen.growth,
-        rough * mixture.rough_is_measured,
-        rough,
-        max(mixture.noise, _LEAST_NOISE) ** 2,
+        factor=np.where(here[:, None], rows, 0.0),
+        growth=unseen.growth,
+        misfit=rough * mixture.rough_is_measured,
+        rough=rough,
+        noise=max(mixture.noise, _LEAST_NOISE) ** 2,
     )
 
 

@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_study() -> None:
 
 
 def row_of(members: list[tuple[tuple[float, float], float]]) -> Row:
-    setting = Setting("uniform", 10.0, 1, 0)
+    setting = Setting(pattern="uniform", percent=10.0, repetitions=1, injection=0)
     found = [
         Errors(
             contender="classic",

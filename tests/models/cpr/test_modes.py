@@ -104,20 +104,20 @@ def _quadratic(mode: Mode, smoothness: Smoothness, column: Floats, factor: Float
 
 def test_penalties_are_integrals_of_squared_derivatives() -> None:
     nodes = np.array([0.0, 0.1, 0.4, 0.5, 1.0])
-    mode = Mode((0,), (1.0,), nodes, nodes)
+    mode = Mode(axes=(0,), slopes=(1.0,), nodes=nodes, edges=nodes)
     free = Smoothness(ridge=0, slope=1), Smoothness(ridge=0, bend=1)
     assert _quadratic(mode, free[0], np.ones(5)) == pytest.approx(0, abs=1e-9)
     assert _quadratic(mode, free[0], 3 * nodes) == pytest.approx(9), "the square of the slope"
     assert _quadratic(mode, free[1], 3 * nodes + 1) == pytest.approx(0, abs=1e-9)
     assert _quadratic(mode, free[1], nodes**2) == pytest.approx(4 * 0.7), "between the mid-points"
     fine = np.linspace(0, 1, 201)
-    dense = Mode((0,), (1.0,), fine, fine)
+    dense = Mode(axes=(0,), slopes=(1.0,), nodes=fine, edges=fine)
     assert _quadratic(dense, free[1], fine**2) == pytest.approx(4, rel=0.01)
 
 
 def test_jumps_cost_their_height_whatever_the_distance_of_nodes() -> None:
     for nodes in (np.linspace(0, 1, 11), np.linspace(0, 1, 101)):
-        mode = Mode((0,), (1.0,), nodes, nodes)
+        mode = Mode(axes=(0,), slopes=(1.0,), nodes=nodes, edges=nodes)
         step = np.where(nodes < 0.5, 0.0, 2.0)
         cost = _quadratic(mode, Smoothness(ridge=0, jump=1), step, step[:, None])
         assert cost == pytest.approx(2, rel=0.01)

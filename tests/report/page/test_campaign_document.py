@@ -208,7 +208,9 @@ def test_a_campaign_without_models_has_a_document_too(tmp_path: Path) -> None:
 
 
 def course(*happened: tuple[float, events.Event]) -> History:
-    first = events.CampaignStarted("id", {"name": "c", "stop": {"budget": "3600 core-seconds"}}, "0")
+    first = events.CampaignStarted(
+        id="id", campaign={"name": "c", "stop": {"budget": "3600 core-seconds"}}, version="0"
+    )
     all_events = [(0.0, first), *happened]
     return History.of(Entry(k, time, event) for k, (time, event) in enumerate(all_events, 1))
 

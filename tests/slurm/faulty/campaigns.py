@@ -210,7 +210,9 @@ class _Game:
             with Journal(self.directory, self.boundary) as opened:
                 known = replay(opened.entries())
                 if not known.id:
-                    begun = events.CampaignStarted("c0ffee00", dict(self.campaign.raw), "0")
+                    begun = events.CampaignStarted(
+                        id="c0ffee00", campaign=dict(self.campaign.raw), version="0"
+                    )
                     known = replay(opened.append([begun], self.world.now), known)
                 final = loop.run(self._runtime(), opened, known, lambda entry, state: None, lambda: False)
         except Killed:
