@@ -13,7 +13,8 @@ import pytest
 from orchestrator import registry
 from orchestrator.errors import ReadError
 from orchestrator.readers.base import Reader
-from orchestrator.types import Application, Sample
+from orchestrator.types import Sample
+from tests.applications import demo
 from tests.readers import hatchet_stand_in
 
 DATA = Path(__file__).parents[1] / "data"
@@ -26,14 +27,7 @@ def output(texts: Mapping[str, str]) -> list[Sample]:
     return [Sample("main", "time", float(match[1]))]
 
 
-APPLICATION = Application(
-    name="demo",
-    description="",
-    parameters={},
-    ranks=lambda settings: 1,
-    arguments=lambda settings: [],
-    output=output,
-)
+APPLICATION = demo(output=output)
 
 
 def _stdout(directory: Path) -> Path:

@@ -14,21 +14,14 @@ from orchestrator.instrumentation import build as build
 from orchestrator.journal.state import RunStatus
 from orchestrator.launch import mpi
 from orchestrator.readers import mpi_time
-from orchestrator.types import Application
+from tests.applications import demo
 from tests.instrumentation import tools
 from tests.instrumentation.test_mpi import EXPECTED, P
 from tests.requirements import need
 
 pytestmark = pytest.mark.mpi
 
-APPLICATION = Application(
-    name="demo",
-    description="",
-    parameters={},
-    ranks=lambda settings: 1,
-    arguments=lambda settings: [],
-    output=lambda texts: [],
-)
+APPLICATION = demo()
 
 
 @pytest.fixture(params=tools.MPI)

@@ -13,6 +13,7 @@ from typing import Any
 
 from orchestrator.launch.script import Frame, launch_script
 from orchestrator.types import Application, Resources
+from tests.applications import demo
 
 PLAIN = "{{prologue}}\n{{environment}}\nexec {{launcher}} {{command}}\n"
 ONE = Resources(ranks=1)
@@ -24,15 +25,7 @@ print(json.dumps({{"arguments": sys.argv[1:], "environment": dict(os.environ)}})
 
 
 def program(arguments: list[str], environment: Mapping[str, str] | None = None) -> Application:
-    return Application(
-        name="demo",
-        description="",
-        parameters={},
-        ranks=lambda s: 1,
-        arguments=lambda s: arguments,
-        output=lambda texts: [],
-        environment=environment or {},
-    )
+    return demo(arguments=arguments, environment=environment or {})
 
 
 def script(

@@ -12,7 +12,8 @@ import pytest
 from orchestrator.errors import CampaignError
 from orchestrator.launch import mpi, script
 from orchestrator.launch.mpi import Launcher
-from orchestrator.types import Application, Resources
+from orchestrator.types import Resources
+from tests.applications import demo
 from tests.requirements import need
 
 OPEN_MPI = "mpiexec (OpenRTE) 4.1.4"
@@ -116,14 +117,7 @@ def test_open_mpi_as_root_with_more_ranks_than_cores() -> None:
 
 def test_braces_in_the_path_are_no_placeholders() -> None:
     pattern = Launcher(kind="mpich", path="/opt/{mpi}/mpiexec").pattern(TWO)
-    application = Application(
-        name="demo",
-        description="",
-        parameters={},
-        ranks=lambda s: 2,
-        arguments=lambda s: [],
-        output=lambda texts: [],
-    )
+    application = demo(2)
     text = script.launch_script(
         application=application,
         executable="./app",
@@ -197,14 +191,7 @@ def test_a_real_launcher_starts_all_ranks(tmp_path: Path) -> None:
     executable = tmp_path / "app"
     executable.write_text("#!/bin/sh\necho rank\n")
     executable.chmod(0o755)
-    application = Application(
-        name="demo",
-        description="",
-        parameters={},
-        ranks=lambda s: 3,
-        arguments=lambda s: [],
-        output=lambda texts: [],
-    )
+    application = demo(3)
     three = Resources(ranks=3, threads=1, nodes=1, ranks_per_node=3, cores=3)
     (tmp_path / "run.sh").write_text(
         script.launch_script(

@@ -10,19 +10,12 @@ import pytest
 from orchestrator.errors import ReadError
 from orchestrator.readers.cali import read_cali
 from orchestrator.readers.caliper import OUTSIDE, attribute, profile, read
-from orchestrator.types import Application
+from tests.applications import demo
 
 DATA = Path(__file__).parents[1] / "data" / "caliper"
 SPOT, RANKS = DATA / "halo-spot.cali", DATA / "halo-ranks.cali"
 STEPS, P = 3, 2
-APPLICATION = Application(
-    name="demo",
-    description="",
-    parameters={},
-    ranks=lambda s: 2,
-    arguments=lambda s: [],
-    output=lambda texts: [],
-)
+APPLICATION = demo(2)
 ODD = 'inner, "odd"=\\name'
 every_file = pytest.mark.parametrize("path", [SPOT, RANKS], ids=["spot", "ranks"])
 

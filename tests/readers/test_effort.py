@@ -10,16 +10,9 @@ import pytest
 from orchestrator.errors import ReadError
 from orchestrator.readers import effort
 from orchestrator.readers.select import select
-from orchestrator.types import Application
+from tests.applications import demo
 
-APPLICATION = Application(
-    name="demo",
-    description="",
-    parameters={},
-    ranks=lambda s: 2,
-    arguments=lambda s: [],
-    output=lambda texts: [],
-)
+APPLICATION = demo(2)
 
 # thread, id, parent, visits, blocks, sent, received, sizes, name; newest first, as the runtime writes them
 MAIN = ("0 3 2 6 0 48 24 12 MPI_Send", "0 2 1 3 60 0 0 0 solve(Mesh&, int)", "0 1 0 1 10 0 0 0 main")

@@ -10,17 +10,11 @@ import pytest
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.hatchet import hpctoolkit, tau
-from orchestrator.types import Application, Sample
+from orchestrator.types import Sample
+from tests.applications import demo
 from tests.readers.hatchet_stand_in import MODULE, write_tau
 
-APPLICATION = Application(
-    name="demo",
-    description="",
-    parameters={},
-    ranks=lambda settings: 1,
-    arguments=lambda settings: [],
-    output=lambda texts: [],
-)
+APPLICATION = demo()
 REAL = importlib.util.find_spec("hatchet") is not None
 
 

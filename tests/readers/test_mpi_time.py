@@ -9,16 +9,9 @@ import pytest
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.mpi_time import read
-from orchestrator.types import Application
+from tests.applications import demo
 
-APPLICATION = Application(
-    name="demo",
-    description="",
-    parameters={},
-    ranks=lambda settings: 1,
-    arguments=lambda settings: [],
-    output=lambda texts: [],
-)
+APPLICATION = demo()
 SECOND = 10**9
 # thread, id, parent, visits, nanoseconds, bytes sent, bytes received, sizes, name
 NODES = (

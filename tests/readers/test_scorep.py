@@ -15,18 +15,12 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.scorep import profile, read
-from orchestrator.types import Application, Sample
+from orchestrator.types import Sample
+from tests.applications import demo
 from tests.readers.cubex_files import Cubex, Node, Stored
 
 REAL = Path(__file__).parents[1] / "data" / "cubex" / "matmul.cubex"
-APPLICATION = Application(
-    name="demo",
-    description="",
-    parameters={},
-    ranks=lambda settings: 1,
-    arguments=lambda settings: [],
-    output=lambda texts: [],
-)
+APPLICATION = demo()
 
 TREE = Node("main", (Node("solve", (Node("MPI_Send"),)), Node("setup"), Node("solve", (Node("MPI_Send"),))))
 # Preorder: main, solve, MPI_Send, setup, solve, MPI_Send. Two ranks.

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.errors import ReadError
 from orchestrator.readers import stdout
 from orchestrator.types import Application, Sample
+from tests.applications import demo
 
 
 def application(
@@ -19,15 +20,7 @@ def application(
             raise error
         return samples or []
 
-    return Application(
-        name="demo",
-        description="",
-        parameters={},
-        ranks=lambda s: 1,
-        arguments=lambda s: [],
-        output=output,
-        output_files=patterns,
-    )
+    return demo(output=output, output_files=patterns)
 
 
 def texts_of(directory: Path, *patterns: str) -> dict[str, str]:
@@ -37,18 +30,7 @@ def texts_of(directory: Path, *patterns: str) -> dict[str, str]:
         seen.update(texts)
         return [Sample("main", "time", 1.0)]
 
-    stdout.read(
-        directory,
-        Application(
-            name="demo",
-            description="",
-            parameters={},
-            ranks=lambda s: 1,
-            arguments=lambda s: [],
-            output=output,
-            output_files=patterns,
-        ),
-    )
+    stdout.read(directory, demo(output=output, output_files=patterns))
     return seen
 
 

@@ -7,16 +7,9 @@ import pytest
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.time import read
-from orchestrator.types import Application
+from tests.applications import demo
 
-APPLICATION = Application(
-    name="demo",
-    description="",
-    parameters={},
-    ranks=lambda s: 1,
-    arguments=lambda s: [],
-    output=lambda texts: [],
-)
+APPLICATION = demo()
 
 
 def write(tmp_path: Path, **record: object) -> Path:

@@ -18,7 +18,8 @@ from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.executors.slurm.sbatch import ArrayRequest
 from orchestrator.executors.slurm.sbatch import script as batch_script
 from orchestrator.launch.script import Frame, find_frame, launch_script, load_lines, render
-from orchestrator.types import Application, Resources
+from orchestrator.types import Resources
+from tests.applications import demo
 from tests.security.words import nothing_timed, words
 
 # --- launch scripts -------------------------------------------------------------------------------------
@@ -39,15 +40,7 @@ def test_a_launch_script_executes_none_of_its_values(
     name: str, arguments: list[str], value: str, launcher: str, modules: list[str]
 ) -> None:
     assume("/" not in name)
-    application = Application(
-        name="demo",
-        description="",
-        parameters={},
-        ranks=lambda s: 1,
-        arguments=lambda s: arguments,
-        output=lambda texts: [],
-        environment={"VALUE": value},
-    )
+    application = demo(arguments=arguments, environment={"VALUE": value})
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         program = folder / f"p{name}"
