@@ -99,10 +99,15 @@ class ArrayRequest:
     python: str = sys.executable
     root: Path = _ROOT
 
+    @property
+    def fitting(self) -> JobOptions:
+        """Return the options of jobs of this size."""
+        return self.options.fitting(self.resources)
+
 
 def parameters(array: ArrayRequest) -> dict[str, Any]:
     """Return submitit's parameters for an array. Pure."""
-    resources, options = array.resources, array.options.fitting(array.resources)
+    resources, options = array.resources, array.fitting
     time = minutes(*array.limits)
     files = shlex.quote(str(array.folder))
     task = f"{files}/${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
@@ -167,7 +172,7 @@ class _Arrays(submitit.SlurmExecutor):
     def __init__(self, array: ArrayRequest, seconds: float = 0.0) -> None:
         super().__init__(array.folder, python=f"exec {shlex.quote(array.python)}")
         self._seconds = seconds
-        self._environment = submission_environment(array.options.fitting(array.resources).named())
+        self._environment = submission_environment(array.fitting.named())
         self.update_parameters(**parameters(array))
 
     @classmethod
@@ -206,11 +211,8 @@ _SHOWN = re.compile(
 
 def asked(resources: Resources, limit: float, options: JobOptions) -> list[str]:
     """Return what the job of one run asks Slurm for, as options of ``sbatch``, without names and files."""
-    return _SHOWN.findall(
-        script(
-            ArrayRequest(name="run", resources=resources, limits=[limit], options=options, folder=Path("run"))
-        )
-    )
+    array = ArrayRequest(name="run", resources=resources, limits=[limit], options=options, folder=Path("run"))
+    return _SHOWN.findall(script(array))
 
 
 def submit(
@@ -237,8 +239,7 @@ def submit(
     """
     first = packs[0][0]
     limits = shared_limits((request.limit, request.likely) for request in packs[0])
-    options = options.fitting(first.resources).without(first.exclude).on(first.nodelist)
-    options = options.with_memory(first.memory)
+    options = options.without(first.exclude).on(first.nodelist).with_memory(first.memory)
     arrays = _Arrays(
         ArrayRequest(name=name, resources=first.resources, limits=limits, options=options, folder=folder),
         seconds,
@@ -263,18 +264,14 @@ def refusal(resources: Resources, options: JobOptions, seconds: float = _ANSWER)
 
     Asks with ``sbatch --test-only``, which submits nothing.
     """
-    environment = submission_environment(options.fitting(resources).named())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "submission.sh"
-        path.write_text(
-            script(
-                ArrayRequest(
-                    name="trial", resources=resources, limits=[60.0], options=options, folder=Path(folder)
-                )
-            )
+        array = ArrayRequest(
+            name="trial", resources=resources, limits=[60.0], options=options, folder=Path(folder)
         )
+        path.write_text(script(array))
         try:
-            call(["sbatch", "--test-only", str(path)], seconds, environment)
+            call(["sbatch", "--test-only", str(path)], seconds, submission_environment(array.fitting.named()))
         except CommandFailed as error:
             return in_one_line(error.output, "sbatch") if _INVALID.search(error.output) else None
     return None

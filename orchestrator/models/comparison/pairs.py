@@ -225,8 +225,13 @@ def _coordinates(group: Group) -> tuple[tuple[str, ...], dict[tuple[float, ...],
     return tuple(name for name, _ in group.fixed), {tuple(row): k for k, row in enumerate(table.tolist())}
 
 
+def _common(first: _Side, second: _Side) -> list[tuple[float, ...]]:
+    """Return the coordinates at which both have values."""
+    return [point for point in first.rows if point in second.rows]
+
+
 def _pair(first: _Side, second: _Side) -> Pairs | None:
-    common = [point for point in first.rows if point in second.rows]
+    common = _common(first, second)
     if not common:
         return None
     a, b = ([side.rows[point] for point in common] for side in (first, second))
@@ -248,10 +253,11 @@ def _with_common_noise(pair: Pairs, first: _Side, second: _Side, ratios: _Side |
 
     Repetitions that are far from the others of their side lose weight together with their counterpart.
     """
-    common = [point for point in first.rows if point in second.rows]
+    common = _common(first, second)
     if ratios is None or ratios.freedom <= GUESS_WEIGHT or not all(point in ratios.rows for point in common):
         return pair
-    weighed = [_weights(side, [side.rows[point] for point in common]) for side in (first, second)]
+    sides = [(side, [side.rows[point] for point in common]) for side in (first, second)]
+    weighed = [_weights(side, rows) for side, rows in sides]
     most = min(len(logs[0]) for logs, _ in weighed)
     (a, of_a), (b, of_b) = ((logs[:, :most], weights[:, :most]) for logs, weights in weighed)
     weights = np.minimum(of_a, of_b)
@@ -260,11 +266,10 @@ def _with_common_noise(pair: Pairs, first: _Side, second: _Side, ratios: _Side |
         return pair
     # Rounding may be the same in all repetitions: then their ratios seem to be better known than they are.
     noise = max(ratios.noise, min(math.hypot(first.noise, second.noise), _ROUNDED))
-    rounding = sum(side.rounding[[side.rows[point] for point in common]] for side in (first, second))
     return replace(
         pair,
         difference=(weights * np.where(weights > 0, b - a, 0.0)).sum(axis=1) / count,
-        variance=noise**2 / count + rounding,
+        variance=noise**2 / count + sum(side.rounding[rows] for side, rows in sides),
         freedom=ratios.freedom,
     )
 
