@@ -19,6 +19,7 @@ from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.types import Attempt, AttemptRequest, Observation, Point, Resources, Run
 
 START = 1_800_000_000.0
+END = 1_800_000_009  # where nothing depends on it
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel", "scontrol", "sacctmgr")
 SCRIPT = """\
 #!/bin/sh
@@ -143,7 +144,7 @@ class FakeSlurm:
     def accounted(self, *rows: str) -> None:
         """Let ``sacct`` list ``id elapsed state`` under the name of the batch."""
         parts = [row.split(maxsplit=2) for row in rows]
-        self.answer("sacct", "".join(f"{i}|{self.batch()}|{state}|{t}|n1|1\n" for i, t, state in parts))
+        self.answer("sacct", "".join(f"{i}|{self.batch()}|{state}|{t}|n1|1|{END}\n" for i, t, state in parts))
 
     def execute(self, request: AttemptRequest) -> int:
         """Do what a node does; return the exit code of the attempt's process."""

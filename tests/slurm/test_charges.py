@@ -18,7 +18,7 @@ from orchestrator.executors.slurm.site import over_time_limits
 from orchestrator.journal import events
 from orchestrator.journal.state import InFlight
 from orchestrator.types import AttemptRequest, AttemptState, FailureClass, Observation
-from tests.slurm.fake_slurm import FakeSlurm, state_of, submitted
+from tests.slurm.fake_slurm import END, FakeSlurm, state_of, submitted
 
 
 def test_the_reservation_covers_what_slurm_may_charge(fake: FakeSlurm) -> None:
@@ -159,7 +159,9 @@ def test_a_job_that_was_started_again_elsewhere_is_charged_the_cores_that_it_had
     executor, request = submitted(fake)
     fake.execute(request)
     rows = (("REQUEUED", 30, "n1", 4), ("COMPLETED", 10, "n2", 2))
-    fake.answer("sacct", "".join(f"100_0|{fake.batch()}|{s}|{t}|{on}|{cpus}\n" for s, t, on, cpus in rows))
+    fake.answer(
+        "sacct", "".join(f"100_0|{fake.batch()}|{s}|{t}|{on}|{cpus}|{END}\n" for s, t, on, cpus in rows)
+    )
     [observation] = executor.poll([request])
     [event] = settle.events_of(observation, InFlight("x", 4, 60.0, 240.0), request, lambda *_: {}, 240.0)
     assert isinstance(event, events.AttemptFinished)
@@ -250,7 +252,7 @@ def test_a_waiting_job_that_slurm_forgot_costs_nothing_unless_its_attempt_began(
     if began:
         fake.begin(request)
     fake.queue()
-    fake.answer("sacct", f"100_[0]|{fake.batch()}|PENDING|0|None assigned|1\n")
+    fake.answer("sacct", f"100_[0]|{fake.batch()}|PENDING|0|None assigned|1|Unknown\n")
     for _ in range(30):
         [observation] = executor.poll([request])
         if observation.state is not AttemptState.UNKNOWN:

@@ -19,13 +19,13 @@ QUEUE = """\
 3|3|late|PENDING|N/A|N/A||1|Nodes required are DOWN|DRAINED
 """
 ACCOUNTING = """\
-1_0|mo|COMPLETED|2|n[1-2]|2
-1_1|mo|RUNNING|6|n1|2
-1_2|mo|CANCELLED by 0|1|None assigned|0
-8_[0,2-4,6%2]|q1|CANCELLED by 0|0|None assigned|0
-9_[0-6:3]|q2|PENDING|0|None assigned|0
-12|other|FAILED|4|n1|2
-1_0|mo|REQUEUED|30|n3|2
+1_0|mo|COMPLETED|2|n[1-2]|2|2026-11-20T12:00:00
+1_1|mo|RUNNING|6|n1|2|Unknown
+1_2|mo|CANCELLED by 0|1|None assigned|0|2026-11-20T12:00:00
+8_[0,2-4,6%2]|q1|CANCELLED by 0|0|None assigned|0|2026-11-20T12:00:00
+9_[0-6:3]|q2|PENDING|0|None assigned|0|Unknown
+12|other|FAILED|4|n1|2|2026-11-20T12:00:00
+1_0|mo|REQUEUED|30|n3|2|2026-11-20T12:00:00
 """
 
 
@@ -71,6 +71,12 @@ def test_any_text_is_read_or_refused(parse: Callable[[str], list[Job]], text: st
         assert not jobs or "|" in text
 
 
+def test_a_job_has_not_ended_before_accounting_knows_when() -> None:
+    """A slurmctld that was restarted tells the state first; the seconds of such a row are those until now."""
+    [job] = parse_accounting("1_0|mo|COMPLETED|3|n1|1|Unknown")
+    assert (job.state, job.elapsed) == ("COMPLETING", None)
+
+
 @given(st.data())
 def test_a_row_that_was_cut_is_never_read_as_another_job(data: st.DataObject) -> None:
     line = data.draw(st.sampled_from(ACCOUNTING.splitlines()))
@@ -82,4 +88,4 @@ def test_a_row_that_was_cut_is_never_read_as_another_job(data: st.DataObject) ->
 @pytest.mark.parametrize("indices", ["[0-99999999999]", "[1-", "[a]", "[0-3:0]", "[]", "x", "1_2"])
 def test_impossible_indices_are_refused(indices: str) -> None:
     with pytest.raises(CommandFailed):
-        parse_accounting(f"5_{indices}|mo|PENDING|0|None assigned")
+        parse_accounting(f"5_{indices}|mo|PENDING|0|None assigned|0|Unknown")

@@ -110,7 +110,7 @@ def in_one_line(complaint: str, command: str) -> str:
 # --- queue and accounting -------------------------------------------------------------------------------
 
 _QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%N|%C|%r"
-_ACCOUNTING_FIELDS = "JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
+_ACCOUNTING_FIELDS = "JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS,End"
 _LONGEST_ARGUMENT = 100_000  # bytes; Linux refuses more than 128 KiB
 _MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
 
@@ -221,8 +221,11 @@ def parse_accounting(text: str) -> list[Job]:
     jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
         try:
-            identifier, name, state, elapsed, nodes, cpus = line.split("|")
+            identifier, name, state, elapsed, nodes, cpus, end = line.split("|")
             number, _, indices = identifier.partition("_")
+            if meaning(state) is AttemptState.LOST and end == "Unknown":
+                # Until the end is known as well as the state, the seconds go on.
+                state = "COMPLETING"
             # A requeue is the end of one start: its time was spent, whatever becomes of the job.
             over = meaning(state) is AttemptState.LOST or word(state) == "REQUEUED"
             seconds = 0.0 if nodes in ("", "None assigned") else float(_integer(elapsed or "0"))

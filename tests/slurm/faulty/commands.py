@@ -16,7 +16,7 @@ from tests.slurm.sacctmgr import association, qos
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel", "scontrol", "sacctmgr", "sinfo")
 NEVER = float("inf")
 _QUEUE_FORMAT = "--format=%F|%K|%j|%T|%S|%e|%N|%C|%r"  # the only one that is understood
-_ACCOUNTING_FORMAT = "--format=JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
+_ACCOUNTING_FORMAT = "--format=JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS,End"
 _REFUSED = "Unable to contact slurm controller (connect failure)"
 _TIMED_OUT = "Socket timed out on send/recv operation"
 _TIMEOUT = 10.0  # seconds: Slurm's MessageTimeout
@@ -183,12 +183,14 @@ class Commands:
                 elapsed = (
                     start.elapsed if start.ended is not None else int(self.world.clock()) - int(start.begun)
                 )
-                where = f"{start.node}|{job.request.cpus}"
+                end = "Unknown" if start.ended is None else int(start.ended)
+                where = f"{start.node}|{job.request.cpus}|{end}"
                 rows.append(f"{job.id}|{job.request.name}|{start.state}|{elapsed}|{where}\n")
             forgotten = job.state == "FORGOTTEN"
             if not forgotten and (not job.starts or job.starts[-1].state == "REQUEUED"):
                 index = f"[{job.index}]" if job.state == "PENDING" else str(job.index)
-                rows.append(f"{job.number}_{index}|{job.request.name}|{job.state}|0|None assigned|0\n")
+                end = "Unknown" if job.state == "PENDING" else int(self.world.clock())
+                rows.append(f"{job.number}_{index}|{job.request.name}|{job.state}|0|None assigned|0|{end}\n")
         return "".join(rows)
 
     def _other(self, name: str, what: str) -> Callable[[Sequence[str], Sequence[Job]], str]:
