@@ -24,7 +24,7 @@ from pathlib import Path
 from startup import cpu_of_children, seconds
 
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry, encode
+from orchestrator.journal.codec import Entry, encode
 from orchestrator.types import Attempt, Point, Run
 
 POINTS, REPETITIONS, ROUND = 100, 100, 10  # points of a round

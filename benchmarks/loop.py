@@ -20,7 +20,8 @@ from pathlib import Path
 from orchestrator.campaign import loader
 from orchestrator.control import session
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.file import FILE_NAME
 from orchestrator.journal.state import State
 
 SIMULATED = """

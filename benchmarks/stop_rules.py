@@ -30,7 +30,7 @@ from orchestrator.control import session
 from orchestrator.evaluation.strategies.functions import draw
 from orchestrator.evaluation.strategies.synthetic import SERIES
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import State
 from orchestrator.types import Point
 

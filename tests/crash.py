@@ -10,7 +10,9 @@ from pathlib import Path
 
 from orchestrator.campaign import loader
 from orchestrator.control import session
-from orchestrator.journal.file import FILE_NAME, Boundary, Entry, encode
+from orchestrator.journal.codec import Entry, encode
+from orchestrator.journal.file import FILE_NAME
+from orchestrator.journal.writer import Boundary
 
 
 def campaign_in_child(text: str, directory: Path, moment: str = "", append: int = 0) -> int:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal import events, executables
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import State
 from orchestrator.models.progress import listening
 from orchestrator.report.log import describe

@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable
 from orchestrator.api import running
 from orchestrator.cli import common
 from orchestrator.control import session
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.events import AttemptCharged, AttemptFinished
-from orchestrator.journal.file import FILE_NAME, Entry, read
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.resources import core_hours
 from orchestrator.types import Attempt
 from orchestrator.units import count, format_cost, in_unit

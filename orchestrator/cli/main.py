@@ -14,7 +14,7 @@ from orchestrator.cli import ascii_text
 from orchestrator.errors import JournalWriteError, OrchestratorError
 from orchestrator.executors import inherited  # noqa: F401 (before libraries change what it looks at)
 from orchestrator.executors.slurm.silence import when_silent
-from orchestrator.journal.file import FULL
+from orchestrator.journal.writer import FULL
 from orchestrator.models.compiling import when_compiling
 from orchestrator.units import did_you_mean
 

@@ -17,9 +17,9 @@ from orchestrator.control.attempts import RUNS
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.executors.attempt.record import read_record
 from orchestrator.journal import discards, events
-from orchestrator.journal.file import Boundary, Journal
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import RunState, RunStatus, State, is_rehearsal
+from orchestrator.journal.writer import Boundary, Journal
 from orchestrator.types import Attempt, Run
 from orchestrator.units import closest, count, listed
 

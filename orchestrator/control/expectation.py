@@ -15,8 +15,8 @@ from typing import Any
 from orchestrator.control import rehearsal, session
 from orchestrator.control.rehearsal import Options, Rehearsal
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.events import RoundCompleted
-from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State
 from orchestrator.policy.pace import pace
 

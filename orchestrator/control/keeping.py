@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry, Journal
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.snapshot import WORTH, save
 from orchestrator.journal.state import State
+from orchestrator.journal.writer import Journal
 from orchestrator.report.controller import JOURNALED, ControllerHistory, Journaled
 from orchestrator.report.log import LOG, Log
 

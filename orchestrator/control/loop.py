@@ -20,9 +20,10 @@ from orchestrator.control.runtime import Runtime
 from orchestrator.executors.attempt.directory import DirectoryUnwritable
 from orchestrator.executors.base import DISK, services
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry, Journal, waited
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import InFlight, RunStatus, State
+from orchestrator.journal.writer import Journal, waited
 from orchestrator.models.base import Model
 from orchestrator.policy import decide, failing, stop_rules
 from orchestrator.policy.actions import (

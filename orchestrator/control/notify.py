@@ -21,7 +21,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import Notify
 from orchestrator.control.hook import Hook, call
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import FAILURE_RULES, State
 from orchestrator.report import advice
 from orchestrator.report.log import describe

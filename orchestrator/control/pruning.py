@@ -26,7 +26,7 @@ from orchestrator.executors.attempt.record import read_record
 from orchestrator.executors.attempt.worker import REQUEST
 from orchestrator.executors.slurm.arrays import FOLDER, read
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.readers.base import files_of
 
 _BATCH_SCRIPT = "submission.sh"

@@ -25,10 +25,11 @@ from orchestrator.errors import CampaignError, ReadError
 from orchestrator.executors.attempt.record import readable_record
 from orchestrator.journal import events
 from orchestrator.journal.attempt_end import origin, standalone_duration
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.differences import differences
-from orchestrator.journal.file import Boundary, Entry, Journal
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import READ_AGAIN, UNREADABLE, RunStatus, State
+from orchestrator.journal.writer import Boundary, Journal
 from orchestrator.types import Attempt, FailureClass, Run
 
 

@@ -21,9 +21,9 @@ from orchestrator.errors import ModelError
 from orchestrator.executors.base import Executor, cluster_name
 from orchestrator.journal.events import Samples
 from orchestrator.journal.executables import Digests
-from orchestrator.journal.file import Patience, persistently, writing
 from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
+from orchestrator.journal.writer import Patience, persistently, writing
 from orchestrator.models.base import Model, Modeler
 from orchestrator.policy import effort_runs, progress, reference
 from orchestrator.policy.budget import kept_for_validation

@@ -39,19 +39,11 @@ from orchestrator.executors.slurm import ceilings
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.options import job_options
 from orchestrator.journal import events
-from orchestrator.journal.file import (
-    FILE_NAME,
-    Boundary,
-    Entry,
-    Journal,
-    holds_campaign,
-    no_campaign,
-    read,
-    require_campaign,
-    writing,
-)
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.file import FILE_NAME, holds_campaign, no_campaign, read, require_campaign
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import State, validation_run
+from orchestrator.journal.writer import Boundary, Journal, writing
 from orchestrator.models.base import Model
 from orchestrator.policy import failing
 from orchestrator.policy.budget import kept_for_validation, occupied

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from orchestrator.control import settle
 from orchestrator.executors.base import Executor, services
-from orchestrator.journal.file import Entry, Journal
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
+from orchestrator.journal.writer import Journal
 
 _LOOK = 1.0  # seconds between looks at whether the user interrupts
 

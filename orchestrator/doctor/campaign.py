@@ -24,7 +24,8 @@ from orchestrator.doctor.check import Check, failed, missing, ok, warning
 from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Probe
 from orchestrator.errors import JournalError, OrchestratorError
-from orchestrator.journal.file import LOCK_NAME, holder_of, holds_campaign
+from orchestrator.journal.file import holds_campaign
+from orchestrator.journal.writer import LOCK_NAME, holder_of
 from orchestrator.launch import script
 from orchestrator.launch.mpi import Launcher, detect, unlaunched
 from orchestrator.types import Point, Resources

@@ -1,54 +1,24 @@
-"""The journal: append-only JSON Lines, one event a line; the truth of a campaign.
+"""The journal: append-only JSON Lines, one event a line; the truth of a campaign. Here it is read.
 
-A line carries schema version, sequence number, time, event and a CRC-32 of all that precedes the checksum.
-An append is durable (fsync) when it returns. A torn last line, which a crash leaves, is cut off on opening;
-damage anywhere else is never repaired silently. The meaning of events is not known here.
+A torn last line, which a crash leaves, is ignored; damage anywhere else is an error that changes nothing. The
+meaning of events is not known here.
 """
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import re
-import zlib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
-import orjson
-
-from orchestrator.errors import DamagedJournal, JournalError, JournalWriteError, NoCampaign
+from orchestrator.errors import DamagedJournal, JournalError, NoCampaign
 from orchestrator.journal import events
-from orchestrator.storage import YAML_SUFFIXES, write_atomically
+from orchestrator.journal.codec import Entry, NewerVersion, TornLine, compact, decode
+from orchestrator.storage import YAML_SUFFIXES
 from orchestrator.types import Run
 
 FILE_NAME = "journal.jsonl"
-LOCK_NAME = "controller.lock"
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Error numbers of a full disk, an exhausted quota, and a limit on the size of files."""
-SPACE = FULL - {errno.EFBIG}
-"""Those that pass when somebody frees some space."""
-Patience = Callable[[OSError], bool]
-"""Waits after a write that failed for want of space; returns whether to try again."""
-HOLDER_NAME = "controller.json"
-# Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
-_PATIENCE = 2.0
-_CHECKSUM = ',"checksum":"%08x"}'
-_CHECKSUM_LENGTH = len(_CHECKSUM % 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line: ``sequence`` counts from 1, ``time`` is in Unix seconds."""
-
-    sequence: int
-    time: float
-    event: events.Event
 
 
 class Position(NamedTuple):
@@ -59,14 +29,6 @@ class Position(NamedTuple):
 
 
 START = Position()
-
-
-class TornLine(ValueError):
-    """A line whose checksum does not match."""
-
-
-class NewerVersion(ValueError):
-    """A line that a later version of the program wrote, and that this version cannot read."""
 
 
 def holds_campaign(directory: Path) -> bool:
@@ -94,55 +56,6 @@ def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
     )
 
 
-def encode(entry: Entry) -> bytes:
-    """Return the line of an entry, with its newline."""
-    content = {
-        "schema": events.SCHEMA,
-        "sequence": entry.sequence,
-        "time": entry.time,
-        "event": events.name_of(entry.event),
-        "data": events.to_json(entry.event),
-    }
-    body = _json(content)[:-1].encode()
-    return body + (_CHECKSUM % zlib.crc32(body)).encode() + b"\n"
-
-
-def _json(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def decode(line: bytes) -> Entry:
-    """Read a line back.
-
-    Raises
-    ------
-    TornLine
-        If the line is torn or was altered.
-    NewerVersion
-        If it is of a schema, or holds an event, that this version does not know.
-    ValueError
-        If it is not complete.
-    """
-    line = line.rstrip(b"\n")
-    body, checksum = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
-    if checksum != (_CHECKSUM % zlib.crc32(body)).encode():
-        raise TornLine("its checksum does not match: the line is torn or was altered")
-    data: dict[str, Any] = orjson.loads(body + b"}")
-    if data["schema"] > events.SCHEMA:
-        raise NewerVersion(f"it has schema {data['schema']}, this version reads up to {events.SCHEMA}")
-    if data["event"] not in events.NAMES:
-        raise NewerVersion(f"it holds an event {data['event']!r}, which this version does not know")
-    try:
-        event = events.from_json(data["event"], data["data"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"incomplete event {data['event']!r} ({error!r})") from error
-    except ValueError as error:  # the checksum says that it is as it was written
-        raise NewerVersion(
-            f"event {data['event']!r} holds what this version does not know ({error})"
-        ) from error
-    return Entry(data["sequence"], data["time"], event)
-
-
 def read(path: Path) -> Iterator[Entry]:
     """Read a journal without locking it; a torn last line, being written or left by a crash, is ignored.
 
@@ -165,8 +78,8 @@ def about(path: Path, run: Run) -> Iterator[Entry]:
     JournalError
         If the file cannot be read, or one of these lines is damaged.
     """
-    named = _json(events.run_to_json(run))[:-1]
-    packs = (f'"pack":{_json(name)}' for name in _packs(scan_for(path, [named])))
+    named = compact(events.run_to_json(run))[:-1]
+    packs = (f'"pack":{compact(name)}' for name in _packs(scan_for(path, [named])))
     names = ("controller_started", "reread_began", "reread_completed")  # of what concerns all runs
     wanted = [named, *(f'"event":"{name}"' for name in names), *packs]
     return scan_for(path, wanted)
@@ -256,225 +169,3 @@ def damaged(path: Path, line: int, reason: str) -> DamagedJournal:
         f"{path}, line {line}: {reason}. Nothing was changed. Restore the file from a backup, or, to give up "
         f"what follows, keep a copy and cut it with: head -n {line - 1} {path}"
     )
-
-
-def holder_of(directory: Path) -> str:
-    """Return `` (host H, pid N)`` of the last controller of a directory, or an empty text."""
-    found = holder(directory)
-    return "" if found is None else f" (host {found[0]}, pid {found[1]})"
-
-
-def holder(directory: Path) -> tuple[str, int] | None:
-    """Return host and pid of the last controller of a directory; None where they cannot be read."""
-    try:
-        found = json.loads((directory / HOLDER_NAME).read_bytes())
-        return str(found["host"]), int(found["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def persistently(write: Callable[[], None], patience: Patience | None) -> None:
-    """Write; where the disk is full, again, as long as there is patience."""
-    while True:
-        try:
-            return write()
-        except OSError as error:
-            if not waited(error, patience):
-                raise
-
-
-def waited(error: BaseException | None, patience: Patience | None) -> bool:
-    """Wait where an error is a want of space and there is patience; return whether to try again."""
-    if not isinstance(error, OSError) or error.errno not in SPACE:
-        return False
-    return patience is not None and patience(error)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raise `JournalWriteError`, after which the campaign can be resumed, where a file cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise _stopped_by(f"cannot write {path}", error) from error
-
-
-def _stopped_by(what: str, error: OSError) -> JournalWriteError:
-    remedy = "free some space" if error.errno in FULL else "fix that"
-    return JournalWriteError(
-        f"{what}: {error.strerror}. The campaign has stopped, nothing is lost: {remedy}, then resume it"
-    )
-
-
-def _unusable(what: str, path: Path, error: OSError) -> JournalError:
-    """Return the error to raise for an unusable file; after a full disk, the campaign can be resumed."""
-    if error.errno in FULL:
-        remedy = "Nothing is lost: free some space, then resume the campaign"
-        return JournalWriteError(f"{what} {path}: {error.strerror}. {remedy}")
-    remedy = ""
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        remedy = (
-            ". Only who may write there can continue a campaign or change it: copy the directory when no "
-            "attempt is in flight (cp -r), and resume the copy"
-        )
-    return JournalError(f"{what} {path}: {error.strerror}{remedy}")
-
-
-Boundary = Callable[[str, Sequence[Entry]], None]
-
-
-class Journal:
-    """The single writer of a campaign's journal. Use as a context manager.
-
-    Parameters
-    ----------
-    directory
-        The campaign directory; must exist.
-    boundary
-        Called with ``"before"`` or ``"after"`` and the entries around each append; tests end the process
-        there.
-    patience
-        For a full disk; without it, that is an error.
-    """
-
-    def __init__(self, directory: Path, boundary: Boundary | None = None, patience: Patience | None = None):
-        self.path = directory / FILE_NAME
-        self._holder = directory / HOLDER_NAME
-        # Imported here: it loads asyncio, and those who only read a journal need no lock.
-        from filelock import FileLock
-
-        self._lock = FileLock(directory / LOCK_NAME)
-        self._patience = patience
-        self._boundary = boundary or (lambda moment, entries: None)
-        self._descriptor = -1
-        self._sequence = 0
-        self._length = 0
-
-    def __enter__(self) -> Journal:
-        self._acquire()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._release()
-
-    def _acquire(self) -> None:
-        import socket
-
-        from filelock import Timeout
-
-        try:
-            self._lock.acquire(timeout=_PATIENCE, poll_interval=0.05)
-        except Timeout as error:
-            raise JournalError(
-                f"{self.path.parent} is held by another controller{holder_of(self.path.parent)}: "
-                "wait for it, or stop it (Ctrl-C) first; if no controller runs on that host any "
-                f"more (a file system without locks), delete {self.path.parent / LOCK_NAME}"
-            ) from error
-        except OSError as error:
-            raise _unusable("cannot lock", self.path.parent, error) from error
-        try:
-            write_atomically(self._holder, json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
-        except OSError as error:
-            self._lock.release()
-            raise _unusable("cannot write", self._holder, error) from error
-
-    def _release(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-        self._lock.release()
-
-    def _repair(self) -> None:
-        """Cut a torn tail off; it is kept in a file beside the journal."""
-        size = os.fstat(self._descriptor).st_size
-        if size > self._length:
-            tail = os.pread(self._descriptor, size - self._length, self._length)
-            self.path.with_name(f"{FILE_NAME}.torn-{self._length}").write_bytes(tail)
-            os.ftruncate(self._descriptor, self._length)
-            os.fsync(self._descriptor)
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield the existing entries, then repair a torn tail and open the file for appending."""
-        if self.path.exists():
-            for entry, end in scan(self.path):
-                self._sequence, self._length = entry.sequence, end.offset
-                yield entry
-        try:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            self._repair()
-        except OSError as error:
-            raise _unusable("cannot open the journal", self.path, error) from error
-
-    @property
-    def position(self) -> Position:
-        """The end of what was read or written."""
-        return Position(self._length, self._sequence)
-
-    def append(self, new: Sequence[events.Event], time: float, durable: bool = True) -> list[Entry]:
-        """Append events in one write; durable when it returns unless ``durable`` is false.
-
-        Raises
-        ------
-        JournalWriteError
-            If they could not be written; the journal is then as it was before. Or if it is no longer this
-            controller's own: deleted, moved, or written to by another one.
-        """
-        if self._descriptor < 0:
-            deque(self.entries(), maxlen=0)
-        entries = [Entry(self._sequence + i, time, event) for i, event in enumerate(new, start=1)]
-        content = b"".join(encode(entry) for entry in entries)
-        self._boundary("before", entries)
-        try:
-            persistently(lambda: self._write(content, durable), self._patience)
-        except OSError as error:
-            raise _stopped_by(f"cannot write to {self.path}", error) from error
-        self._sequence += len(entries)
-        self._length += len(content)
-        self._boundary("after", entries)
-        return entries
-
-    def _write(self, content: bytes, durable: bool) -> None:
-        try:
-            self._check()
-            _write_all(self._descriptor, content)
-            if durable:
-                os.fsync(self._descriptor)
-        except OSError:
-            self._undo()
-            raise
-
-    def _check(self) -> None:
-        """Raise `JournalWriteError` unless the file is the one that was opened, and unchanged since."""
-        own = os.fstat(self._descriptor)
-        try:
-            there = self.path.stat()
-        except FileNotFoundError:
-            self._refuse("was deleted or moved")
-        if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
-            self._refuse("was replaced by another file")
-        if own.st_size != self._length:
-            self._refuse(f"has {own.st_size} bytes instead of {self._length}: another program writes to it")
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise JournalWriteError(
-            f"{self.path} {what}. This controller has stopped; what it had begun may still run. Put the "
-            "campaign directory back where it was, see that no other controller works there "
-            f"({HOLDER_NAME} names the last one), and resume it"
-        )
-
-    def _undo(self) -> None:
-        try:
-            os.ftruncate(self._descriptor, self._length)
-        except OSError:
-            return  # the torn tail will be cut off on the next opening
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -12,7 +12,7 @@ from typing import Any
 import immutables
 
 from orchestrator.journal import allocations, attempt_end, discards, events, executables, setbacks
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import (
     READ_AGAIN,
     UNREADABLE,

@@ -22,7 +22,8 @@ import orjson
 
 from orchestrator import __version__
 from orchestrator.errors import DamagedJournal
-from orchestrator.journal.file import FILE_NAME, START, Entry, Position, damaged, reading, scan
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.file import FILE_NAME, START, Position, damaged, reading, scan
 from orchestrator.journal.forms import Form
 from orchestrator.journal.replay import garbage_collection_off
 from orchestrator.storage import write_atomically

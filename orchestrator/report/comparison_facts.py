@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator import storage
 from orchestrator.journal import events
 from orchestrator.journal import file as journal
+from orchestrator.journal.codec import Entry
 from orchestrator.launch.script import ENVIRONMENT
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, format_value
@@ -141,7 +142,7 @@ class _Seen:
         self.attempts: list[str] = []
         self.machine: Mapping[str, str] = {}
 
-    def take(self, entry: journal.Entry) -> None:
+    def take(self, entry: Entry) -> None:
         match entry.event:
             case events.CampaignStarted(campaign=campaign, version=version):
                 self.campaign, self.version = campaign, version

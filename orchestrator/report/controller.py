@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from orchestrator.journal import events
-from orchestrator.journal.file import LOCK_NAME, Entry, holder
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.forms import Form, record
 from orchestrator.journal.replay import apply
 from orchestrator.journal.snapshot import Fold
 from orchestrator.journal.state import State
 from orchestrator.journal.state_form import STATE
+from orchestrator.journal.writer import LOCK_NAME, holder
 from orchestrator.storage import iso
 
 Standing = Literal["at work", "nobody", "unknown"]

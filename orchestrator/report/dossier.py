@@ -12,7 +12,8 @@ from orchestrator import storage
 from orchestrator.errors import CampaignError
 from orchestrator.executors.attempt.worker import RECORD, SCRIPT
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, about, proposals, read, require_campaign
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.file import FILE_NAME, about, proposals, read, require_campaign
 from orchestrator.journal.snapshot import read_through
 from orchestrator.launch.script import ENVIRONMENT
 from orchestrator.report.log import LOG

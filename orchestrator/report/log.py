@@ -11,8 +11,9 @@ import immutables
 
 from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.journal import allocations, events, executables
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.differences import differences
-from orchestrator.journal.file import Entry, require_campaign
+from orchestrator.journal.file import require_campaign
 from orchestrator.journal.forms import ATTEMPT, EVENT, PLAIN, RUN, Form, members, pairs, record, sequence
 from orchestrator.journal.references import REASON
 from orchestrator.journal.snapshot import Fold, read_through

@@ -17,7 +17,7 @@ import pytest
 
 import orchestrator as mo
 from orchestrator.api import running
-from orchestrator.journal.file import Journal
+from orchestrator.journal.writer import Journal
 from orchestrator.report import models_document
 from tests.cli.running import LOCAL, SIMULATED, run, write_campaign
 

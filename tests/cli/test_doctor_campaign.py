@@ -14,7 +14,7 @@ from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.errors import CampaignError
-from orchestrator.journal.file import Journal
+from orchestrator.journal.writer import Journal
 from tests.cli.machines import probe
 from tests.cli.running import LOCAL, PROGRAM, SIMULATED, run, tree, write_campaign, write_program
 

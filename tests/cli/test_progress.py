@@ -13,7 +13,7 @@ from orchestrator.campaign import loader
 from orchestrator.cli import modeling
 from orchestrator.cli.modeling import shown_progress
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import State
 from orchestrator.models.progress import tracked
 from orchestrator.types import Point, Run

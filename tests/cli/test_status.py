@@ -13,7 +13,8 @@ from orchestrator.campaign import loader
 from orchestrator.control import session
 from orchestrator.journal import events
 from orchestrator.journal.events import ControllerStopped
-from orchestrator.journal.file import FILE_NAME, Journal
+from orchestrator.journal.file import FILE_NAME
+from orchestrator.journal.writer import Journal
 from orchestrator.report.status_text import render
 from orchestrator.types import Attempt, Point, Run
 from tests.cli.running import SIMULATED, run, write_campaign

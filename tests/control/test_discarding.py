@@ -22,11 +22,13 @@ from orchestrator.control.reread import reread
 from orchestrator.control.watching import Watch
 from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, Journal, encode, read
+from orchestrator.journal.codec import Entry, encode
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.references import REASON, references
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import RunStatus, State
+from orchestrator.journal.writer import Journal
 from orchestrator.policy.effort_runs import Plan
 from orchestrator.report import comparison_facts, log, models_document
 from orchestrator.strategies.base import Choice

@@ -24,7 +24,7 @@ from orchestrator.control.hook import call
 from orchestrator.control.notify import Notifier
 from orchestrator.errors import CampaignError, JournalWriteError
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.journal.attempts import attempt_finished

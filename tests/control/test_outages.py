@@ -15,7 +15,7 @@ from orchestrator.control import settle
 from orchestrator.control.notify import Notifier
 from orchestrator.executors.base import QUEUE, Outage, services
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import decide

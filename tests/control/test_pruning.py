@@ -17,7 +17,7 @@ from orchestrator.executors.attempt import worker
 from orchestrator.executors.attempt.directory import prepare
 from orchestrator.executors.slurm.arrays import JobArrays
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
 from tests.journal.attempts import attempt_finished, attempt_intended
 

@@ -14,10 +14,12 @@ from orchestrator.control import session
 from orchestrator.control.reread import reread, rules
 from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus
+from orchestrator.journal.writer import Journal
 from orchestrator.report import advice, comparison_facts, dossier, log
 from orchestrator.types import Point, Run
 from tests.control import campaigns

@@ -11,7 +11,8 @@ import pytest
 from orchestrator.control import session, settle
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, holds_campaign, read
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.file import FILE_NAME, holds_campaign, read
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.control import session
 from orchestrator.control.runtime import Runtime
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Model
 from orchestrator.policy import decide

@@ -9,7 +9,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from orchestrator.journal import discards, events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State, validation_run
 from orchestrator.types import Attempt, FailureClass, Point, Run

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from orchestrator.journal import discards, events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.measurements import measurements, repetitions, standing
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import Discarded, RunStatus, State, validation_run

@@ -10,11 +10,13 @@ import pytest
 
 from orchestrator.errors import JournalError
 from orchestrator.journal import events, file, snapshot
+from orchestrator.journal.codec import Entry, decode, encode
 from orchestrator.journal.events import AttemptStarted
-from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.replay import replay
 from orchestrator.journal.snapshot import Followed
 from orchestrator.journal.state import RunStatus, State
+from orchestrator.journal.writer import Journal
 from orchestrator.report.controller import JOURNALED, Journaled
 from orchestrator.types import Attempt, Point, Run
 from tests.control.serving.running import GOLDEN, LINES, begin, go_on
@@ -56,12 +58,11 @@ def test_the_state_is_that_of_a_whole_reading_wherever_lines_and_parts_of_lines_
 def test_no_line_is_decoded_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded = []
 
-    def decode(line: bytes) -> Any:
+    def noted(line: bytes) -> Entry:
         decoded.append(line)
-        return original(line)
+        return decode(line)
 
-    original = file.decode
-    monkeypatch.setattr(file, "decode", decode)
+    monkeypatch.setattr(file, "decode", noted)
     folder = begin(tmp_path / "c", 50)
     followed = follow(folder)
     for end in range(50, len(LINES), 7):
@@ -136,12 +137,12 @@ def test_a_journal_that_is_gone_is_an_error(tmp_path: Path) -> None:
 
 def test_an_event_that_cannot_follow_is_damage_in_its_line(tmp_path: Path) -> None:
     folder = begin(tmp_path / "c", 20)
-    entries = [file.decode(line) for line in LINES]
+    entries = [decode(line) for line in LINES]
     begun = next(entry.event for entry in entries if isinstance(entry.event, AttemptStarted))
     unknown = Attempt(Run(Point.of({"p": 99, "n": 1})))
     impossible = Entry(21, entries[19].time, replace(begun, attempt=unknown))
     with (folder / FILE_NAME).open("ab") as journal:
-        journal.write(file.encode(impossible))
+        journal.write(encode(impossible))
     followed = follow(folder)
     for _ in range(2):
         with pytest.raises(JournalError, match=r"line 21: .*p=99"):

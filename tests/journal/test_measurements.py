@@ -9,7 +9,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.control import session
 from orchestrator.journal import events, measurements
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, Measurements, Parameter, Point, Run

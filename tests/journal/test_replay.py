@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN, measurements, repetitions
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import State

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import JournalError
 from orchestrator.journal import snapshot
-from orchestrator.journal.file import FILE_NAME, Entry, Journal, Position, decode, encode, read, scan
+from orchestrator.journal.codec import Entry, decode, encode
+from orchestrator.journal.file import FILE_NAME, Position, read, scan
 from orchestrator.journal.replay import replay
 from orchestrator.journal.snapshot import Fold, Followed, load, path_of, read_through, save
+from orchestrator.journal.writer import Journal
 from orchestrator.report.controller import JOURNALED
 from orchestrator.report.log import LOG, document
 from tests.journal.journals import journals

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import MARKED, replay
 from orchestrator.journal.state import RoundMark
 from orchestrator.policy.pace import FEWEST, ROUNDS, pace

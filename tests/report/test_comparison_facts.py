@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.journal.events import CampaignStarted, RoundCompleted
-from orchestrator.journal.file import Journal
+from orchestrator.journal.writer import Journal
 from orchestrator.report import comparison_facts
 
 QUIET = {"from": "a"}

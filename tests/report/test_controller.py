@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.journal import events
-from orchestrator.journal.file import HOLDER_NAME, LOCK_NAME, Entry, Journal
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.writer import HOLDER_NAME, LOCK_NAME, Journal
 from orchestrator.report import controller
 
 HERE = socket.gethostname()

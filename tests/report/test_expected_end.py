@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
 from orchestrator.report.expected_end import seconds_to_next_round

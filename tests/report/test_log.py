@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.report import log, log_text
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.journal.attempts import attempt_finished, attempt_intended

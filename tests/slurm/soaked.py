@@ -16,7 +16,8 @@ from pathlib import Path
 
 from orchestrator.control import session
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, holds_campaign, read
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.file import FILE_NAME, holds_campaign, read
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import FailureClass

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, Point, Run

@@ -20,7 +20,8 @@ from orchestrator.control.serving.app import Site
 from orchestrator.control.serving.builds import Reports
 from orchestrator.control.serving.campaigns import Board
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, decode, encode
+from orchestrator.journal.codec import decode, encode
+from orchestrator.journal.file import FILE_NAME
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "journals" / "schema-1.jsonl"
 LINES = GOLDEN.read_bytes().splitlines(keepends=True)

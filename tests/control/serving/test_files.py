@@ -9,7 +9,8 @@ from urllib.parse import quote, urljoin
 import pytest
 
 from orchestrator.control.serving import files
-from orchestrator.journal.file import decode, read
+from orchestrator.journal.codec import decode
+from orchestrator.journal.file import read
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
 from orchestrator.report.page.course import failures

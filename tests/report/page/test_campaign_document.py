@@ -12,7 +12,7 @@ import pytest
 from orchestrator.control import discarding, reporting, session
 from orchestrator.journal import events
 from orchestrator.journal import file as journal
-from orchestrator.journal.file import Entry
+from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus
 from orchestrator.report.page.course import attempts, failures, spending, unmeasured

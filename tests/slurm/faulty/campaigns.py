@@ -24,9 +24,11 @@ from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm.executor import SlurmExecutor
 from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
+from orchestrator.journal.codec import Entry
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
+from orchestrator.journal.writer import Journal
 from orchestrator.models.base import Model
 from orchestrator.types import Attempt
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
