@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 from orchestrator.models.base import Floats
 
 
-def one_thread() -> AbstractContextManager[object]:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Keep BLAS from waking threads for small matrices: on a busy node it costs forty times the work."""
     limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limit

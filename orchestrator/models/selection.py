@@ -15,7 +15,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model, Modeler, one_of
-from orchestrator.models.blas import one_thread
+from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.cpr import family as cpr
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.factored import FactoredModel
@@ -161,7 +161,7 @@ class _Selection:
             use_formulas = "formulas" in self.chosen
             forms = _of_formulas(series, measurements, self.formulas) if use_formulas else {}
             explained = {_label(one) for one in series if _explains(forms.get(_label(one)), one)}
-            with one_thread():
+            with one_blas_thread():
                 known, notes = self.compared([one for one in series if _label(one) not in explained], forms)
             for label in forms.keys() - known.keys():
                 known[label] = _noted(forms[label], notes[label]) if label in notes else forms[label]

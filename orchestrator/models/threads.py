@@ -8,7 +8,7 @@ from functools import cache
 from threadpoolctl import ThreadpoolController
 
 
-def one_thread() -> AbstractContextManager[object]:
+def one_sklearn_thread() -> AbstractContextManager[object]:
     """Keep the libraries of scikit-learn on one thread."""
     limit: AbstractContextManager[object] = _controller().limit(limits=1)
     return limit

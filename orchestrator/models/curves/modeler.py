@@ -10,7 +10,7 @@ import numpy as np
 from orchestrator.errors import ModelError
 from orchestrator.models import data, processes
 from orchestrator.models.base import Modeler, one_of, smape_of
-from orchestrator.models.blas import one_thread
+from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import Explanations
@@ -87,7 +87,7 @@ def fit(
         Whether saturating speedups are explanations, too, where formulas are and names of parameters say what
         counts processes.
     """
-    with one_thread():
+    with one_blas_thread():
         return _fit(group, located, sizes, known, _counting(group.parameters) if saturates else ())
 
 

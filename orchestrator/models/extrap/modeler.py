@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.models import data
 from orchestrator.models.base import Floats, Modeler, one_of
-from orchestrator.models.blas import one_thread
+from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.extrap.model import ExtrapModel, covariance_factor
 from orchestrator.models.extrap.search import Form, line, search
 from orchestrator.models.groupwise import by_group
@@ -47,7 +47,7 @@ def modeler(*, aggregate: str = "mean") -> Modeler:
         check_parameters(group)
         values = np.asarray(_MEASURES[aggregate](group.values, axis=2), np.float64)
         remarks = _remarks(group)
-        with one_thread(), np.errstate(all="ignore"):
+        with one_blas_thread(), np.errstate(all="ignore"):
             for row, y in enumerate(values):
                 yield _model(group, located, row, y, remarks)
 

@@ -12,7 +12,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.regression.learner import NO_LIMIT, Fitted, Learner
 from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import only_trend
-from orchestrator.models.threads import one_thread
+from orchestrator.models.threads import one_sklearn_thread
 
 FAMILY = "learned"
 
@@ -46,7 +46,7 @@ class Estimate:
         return where_known(x, self._known_at)
 
     def _known_at(self, x: Floats) -> Floats:
-        with one_thread():
+        with one_sklearn_thread():
             return self.estimator.predict(self.columns.at(x))
 
 
@@ -82,7 +82,7 @@ def learner(name: str, build: Build, most: int = NO_LIMIT) -> Learner:
 
 def estimated(text: str, columns: Map, estimator: Any, samples: Samples) -> Estimate:
     """Fit a regressor of scikit-learn to the columns of samples."""
-    with one_thread():
+    with one_sklearn_thread():
         estimator.fit(columns.at(samples.x), samples.y)
     return Estimate(text, columns, estimator)
 

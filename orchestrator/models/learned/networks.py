@@ -13,7 +13,7 @@ from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import Estimate, Estimator, learner, named, seed, unit_response
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
-from orchestrator.models.threads import one_thread
+from orchestrator.models.threads import one_sklearn_thread
 
 # Below so many samples none can be spared for stopping early: a penalty on weights takes its place.
 _FEW, _PENALTY = 3000, 1.0
@@ -65,7 +65,7 @@ def networks(
         unit, rescaled = unit_response(samples)
         members = [_network(len(samples), layers, width, activation, rng) for _ in range(count)]
         measured = scaled.at(samples.x)
-        with warnings.catch_warnings(), one_thread():
+        with warnings.catch_warnings(), one_sklearn_thread():
             # The largest number of iterations is a limit of time, no mistake.
             warnings.simplefilter("ignore")
             fitted = tuple(member.fit(measured, unit.y) for member in members)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orchestrator.errors import ModelError
 from orchestrator.models import data, factored
 from orchestrator.models.base import Floats, Model, Modeler
-from orchestrator.models.blas import one_thread
+from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf import build as assemble
@@ -151,7 +151,7 @@ def fitter(options: Options) -> Fitter:
         for group in groups:
             check_parameters(group)
         # Hypotheses that the points cannot tell apart or determine are marked invalid, not warned about.
-        with one_thread(), np.errstate(all="ignore"):
+        with one_blas_thread(), np.errstate(all="ignore"):
             if len({group.category for group in groups}) == 1:
                 return [_parted(*pair, options) for pair in zip(groups, located, strict=True)]
             solved = [_solved(*pair, options) for pair in zip(groups, located, strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 from orchestrator.errors import ModelError
 from orchestrator.models import data
 from orchestrator.models.base import Floats, Key, Model, Modeler, finite, one_of, smape_of
-from orchestrator.models.blas import one_thread
+from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.regression.choice import Choice, Family, Memory, in_order
 from orchestrator.models.regression.cross_validation import attempt
@@ -48,7 +48,7 @@ def modeler_of(family: Family, *, aggregate: str = "auto", seed: int = 0) -> Mod
     def model(measurements: Measurements) -> tuple[Model, ...]:
         series, zeros = arranged(measurements, aggregate)
         models: dict[Key, Model] = {key: ZeroModel.of(key) for key in zeros}
-        with one_thread():
+        with one_blas_thread():
             for item in series:
                 models[item.callpath, item.metric, ()] = fit(item, family, memory, seed)
         return data.in_order(measurements, models)

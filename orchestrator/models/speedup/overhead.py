@@ -22,7 +22,7 @@ from orchestrator.models.regression.trend import Trend, fit_trend
 from orchestrator.models.speedup.law import Law, Settings, within
 from orchestrator.models.speedup.nearby import Nearby
 from orchestrator.models.speedup.vectors import PER_PREDICTION, Contexts, training
-from orchestrator.models.threads import one_thread
+from orchestrator.models.threads import one_sklearn_thread
 
 _DEPTH = 5
 _TREES = 100
@@ -130,7 +130,7 @@ class Learned:
         if far.any():
             there = x[far]
             drawn = self.kept[self.contexts.nearby.nearest(self.contexts.layout.problem(there))]
-            with one_thread():
+            with one_sklearn_thread():
                 found = self.regressor.predict(self.contexts.vectors(there, drawn))
             logs = found if self.logarithmic else np.log(np.maximum(found, _LEAST_TAU))
             result[far] = logs.reshape(len(there), PER_PREDICTION).mean(axis=1)
@@ -156,7 +156,7 @@ def learned_by(kind: str) -> Callable[[Samples, Law, Settings, np.random.Generat
             raise ModelError("no run is within the cut-offs: raise largest")
         vectors, target = training(samples.rows(here), contexts, log_tau[here], last, rng)
         regressor = build(rng)
-        with warnings.catch_warnings(), one_thread():
+        with warnings.catch_warnings(), one_sklearn_thread():
             # The largest number of iterations is a limit of time, no mistake.
             warnings.simplefilter("ignore")
             regressor.fit(vectors, target if logarithmic else np.exp(target))
