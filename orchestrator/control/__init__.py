@@ -10,9 +10,9 @@ The running campaign:
 - during a campaign: `disk`, `keeping` of snapshots, `notify` and its `hook`, `provenance` (`compilers`), and
   `compiling`.
 
-Before a campaign: `planning` and what it may cost, `cautions`, `preflight` and `slurm_preflight`, `idle`
-parameters, `preloading` of libraries, `priors` from earlier campaigns. Rehearsals: `rehearsal`, its
-`assumption`, and `expectation` of the outcome.
+Before a campaign: `planning` and what it may cost, its `plan_document`, `cautions`, `preflight` and
+`slurm_preflight`, `idle` parameters, `preloading` of libraries, `priors` from earlier campaigns. Rehearsals:
+`rehearsal`, its `assumption`, and `expectation` of the outcome.
 
 Commands for a campaign that is there: `overview`, `watching` and `serving` to look at it, `reporting`,
 `fastest`, `discarding`, `reread`, `pruning`, and the `store` of all campaigns of a user. `suggest` needs no
