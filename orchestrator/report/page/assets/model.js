@@ -79,7 +79,8 @@ function cardParts(models, state) {
     ["Runs", models.runsOf(item).length ? number(models.runsOf(item).length) : null, null],
   ].filter(([, text]) => text !== null);
   return [
-    el("p", { class: "formula-line" }, el("strong", {}, models.brief.get(item.name)), formula(item, "block")),
+    el("p", { class: "formula-line", tabindex: "0" }, el("strong", {}, models.brief.get(item.name)),
+      formula(item, "block")),
     el("dl", { class: "facts plain" }, figures.map(([name, text, detail]) => el("div", {}, el("dt", {}, name),
       el("dd", {}, text, detail ? el("span", { class: "detail" }, detail) : null)))),
     item.badges?.length ? el("p", {}, badges(item.badges)) : null,
