@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from orchestrator.campaign import loader
-from orchestrator.control import session
+from orchestrator.control import existing, session
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.file import FILE_NAME
@@ -67,7 +67,7 @@ def simulated(runs: int, directory: Path) -> None:
         f"{1e6 * seconds / len(state.runs):.0f} us per run, peak memory {peak:.0f} MB, journal {size:.0f} MB"
     )
     begin = time.perf_counter()
-    again = session.replayed(directory)
+    again = existing.replayed(directory)
     print(f"replay of its journal: {time.perf_counter() - begin:.1f} s")
     assert again.spent == state.spent
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.api import arguments
 from orchestrator.api.fitted import Models
 from orchestrator.api.temporary import Temporary
-from orchestrator.control import assembly, overview, runtime, session
+from orchestrator.control import assembly, existing, overview, runtime
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.state import State
 from orchestrator.resources import core_hours
@@ -52,7 +52,7 @@ class Campaign:
 
     def refresh(self) -> Campaign:
         """Read the directory again; return the same object."""
-        self._rules = session.load(self.directory)
+        self._rules = existing.load(self.directory)
         self._state, self._controller = overview.seen(self.directory)
         self._forget()
         return self

@@ -99,14 +99,14 @@ def measurements_in(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Mea
         from orchestrator.readers.load import load
 
         return load(paths, reading)
-    from orchestrator.control import session
+    from orchestrator.control import existing
     from orchestrator.journal import executables
     from orchestrator.journal.measurements import measurements
     from orchestrator.report.status import discarded
     from orchestrator.report.wording import discarded_lines
 
-    state = session.replayed(directory)
-    known = measurements(state, session.load(directory).parameters)
+    state = existing.replayed(directory)
+    known = measurements(state, existing.load(directory).parameters)
     if not known.items:
         left_out = ": all of them were discarded" if state.discarded else " yet"
         raise OrchestratorError(f"{directory}: the campaign has no measurements{left_out}")

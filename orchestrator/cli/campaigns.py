@@ -66,10 +66,10 @@ def _asked(text: str) -> dict[str, Any]:
     """Return what a campaign asks for, from its directory, its file, or its name."""
     from orchestrator.api.campaign_paths import campaign_path
     from orchestrator.campaign import loader
-    from orchestrator.control import session, store
+    from orchestrator.control import existing, store
 
     begun = Path(text).is_dir()
-    found = session.load(Path(text)) if begun else loader.load(campaign_path(text), starts=False)
+    found = existing.load(Path(text)) if begun else loader.load(campaign_path(text), starts=False)
     parameters = [item.name for item in found.parameters]
     return store.asked(
         {"application": found.application, "executable": found.executable, "parameters": parameters}

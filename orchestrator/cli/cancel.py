@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 
 from orchestrator.api import running
 from orchestrator.cli import common
-from orchestrator.control import session
+from orchestrator.control import existing, session
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.events import AttemptCharged, AttemptFinished
 from orchestrator.journal.file import FILE_NAME, read
@@ -32,8 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     3 if it was interrupted while Slurm did not answer.
     """
     directory = arguments.directory
-    chosen = session.load(directory)
-    before = session.replayed(directory)
+    chosen = existing.load(directory)
+    before = existing.replayed(directory)
     hooks = session.Hooks(cancel_on_interrupt=True, begin=False)
     after = running.drive(chosen, directory, hooks, progress=True)
     charged = charges(read(directory / FILE_NAME), before.in_flight)

@@ -136,10 +136,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _own_variants(paths: Sequence[Path]) -> str | None:
     """Return what a campaign compares within itself, as for ``--between``; None for anything else."""
     from orchestrator.campaign.schema import VARIANT
-    from orchestrator.control import session
+    from orchestrator.control import existing
 
     directory = campaign_directory(paths) if len(paths) == 1 else None
-    section = None if directory is None else session.load(directory).compare
+    section = None if directory is None else existing.load(directory).compare
     return None if section is None else f"{VARIANT}={','.join(section.names)}"
 
 
@@ -202,12 +202,12 @@ def _only(known: Measurements, name: str, value: str) -> Measurements:
 
 def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> list[Point]:
     """Return the evaluation point that the campaigns have in common, as far as they have one."""
-    from orchestrator.control import session
+    from orchestrator.control import existing
 
     points = []
     for path in arguments.inputs:
         directory = campaign_directory([path])
-        if directory is not None and (point := session.load(directory).evaluation_point) is not None:
+        if directory is not None and (point := existing.load(directory).evaluation_point) is not None:
             values = {name: value for name, value in point.items if name in known.parameters}
             points.append(Point.of({name: values[name] for name in known.parameters}))
     return points[:1] if len(set(points)) == 1 else []
@@ -218,12 +218,12 @@ def _modelers(arguments: argparse.Namespace) -> tuple[Modeler, Modeler] | None:
 
     Else their formulas would be others than those that ``status`` shows.
     """
-    from orchestrator.control import assembly, session
+    from orchestrator.control import assembly, existing
 
     if arguments.modeler == _WITHOUT:
         return None
     directories = [campaign_directory([path]) for path in arguments.inputs]
-    campaigns = [session.load(directory) for directory in directories if directory is not None]
+    campaigns = [existing.load(directory) for directory in directories if directory is not None]
     if arguments.modeler is None and len(campaigns) == 2:
         first, second = campaigns
         if first.model.name == second.model.name:

@@ -14,7 +14,7 @@ from orchestrator import registry
 from orchestrator.api.fit import chosen_modeler, learned_from
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common
-from orchestrator.control import assembly, session
+from orchestrator.control import assembly, existing
 from orchestrator.models import processes, scaling
 from orchestrator.models.base import Modeler
 from orchestrator.models.progress import Listener, listening
@@ -80,7 +80,7 @@ def modeler(
         For options that it does not take, and priors that tell it nothing.
     """
     directory = campaign_directory(arguments.inputs)
-    campaign = None if directory is None or arguments.modeler is not None else session.load(directory)
+    campaign = None if directory is None or arguments.modeler is not None else existing.load(directory)
     name = arguments.modeler or (DEFAULT if campaign is None else campaign.model.name)
     learned = {} if known is None else learned_from(known, name, priors or {})
     given = {**_options(arguments, name), **learned}

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from orchestrator.cli import common
-from orchestrator.control import pruning, session
+from orchestrator.control import existing, pruning
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.units import count
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 1 if something could not be deleted, or not be read before."""
-    chosen = session.load(arguments.directory)
+    chosen = existing.load(arguments.directory)
     entries = read(arguments.directory / FILE_NAME)
     keep = (*pruning.kept_for(chosen), *arguments.keep)
     plan = pruning.plan(arguments.directory, entries, keep)

@@ -10,7 +10,7 @@ import argparse
 
 from orchestrator.cli import common
 from orchestrator.cli.run import add_cancel, drive
-from orchestrator.control import session
+from orchestrator.control import existing, session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 3 if the campaign was interrupted or paused again, 1 if it has measured nothing."""
-    chosen = session.load(arguments.directory, arguments.overrides, starts=True)
+    chosen = existing.load(arguments.directory, arguments.overrides, starts=True)
     hooks = session.Hooks(cancel_on_interrupt=arguments.cancel, again=True, cluster=arguments.cluster)
     return drive(chosen, arguments.directory, hooks, arguments.json)

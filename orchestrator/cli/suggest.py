@@ -17,7 +17,7 @@ from orchestrator.api.inputs import campaign_directory
 from orchestrator.api.suggest import core_seconds, cores_of, describe
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common, inputs, modeling
-from orchestrator.control import session, suggest
+from orchestrator.control import existing, suggest
 from orchestrator.control.assembly import assemble
 from orchestrator.control.suggest import Answer, Question, Suggestion
 from orchestrator.errors import CampaignError, OrchestratorError
@@ -154,7 +154,7 @@ def _proposal(item: Suggestion) -> ramble.Proposal:
 def _campaign(arguments: argparse.Namespace) -> Campaign | None:
     """Return the campaign that says how many cores a run occupies; None where ``--processes`` does."""
     directory = campaign_directory(arguments.inputs)
-    return None if directory is None or arguments.processes is not None else session.load(directory)
+    return None if directory is None or arguments.processes is not None else existing.load(directory)
 
 
 def _table(suggestions: Sequence[Suggestion]) -> Table:

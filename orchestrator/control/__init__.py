@@ -14,7 +14,7 @@ Before a campaign: `planning` and what it may cost, its `plan_document`, `cautio
 `slurm_preflight`, `idle` parameters, `preloading` of libraries, `priors` from earlier campaigns. Rehearsals:
 `rehearsal`, its `assumption`, and `expectation` of the outcome.
 
-Commands for a campaign that is there: `overview`, `watching` and `serving` to look at it, `reporting`,
-`fastest`, `discarding`, `reread`, `pruning`, and the `store` of all campaigns of a user. `suggest` needs no
-campaign.
+Commands for a campaign that is there (`existing` reads it): `overview`, `watching` and `serving` to look at
+it, `reporting`, `fastest`, `discarding`, `reread`, `pruning`, and the `store` of all campaigns of a user.
+`suggest` needs no campaign.
 """

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from orchestrator.control import session
+from orchestrator.control import existing
 from orchestrator.control.attempts import RUNS
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.executors.attempt.record import read_record
@@ -111,7 +111,7 @@ def _change(
 ) -> Changed:
     if not names and node is None:
         raise CampaignError("name the runs, or a node with --node; 'orchestrator runs DIR' lists them")
-    session.require(directory)
+    existing.require(directory)
     with Journal(directory, boundary) as journal:
         known = replay(journal.entries())
         called = {name: run for run in known.runs for name in (run.id, str(run))} if names else {}

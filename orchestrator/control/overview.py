@@ -62,9 +62,9 @@ def status_in(directory: Path, before: Seen | None = None, *, fit: bool = False)
     now, running = before or seen(directory)
     published = models_document.published(directory, now)
     if fit and published["outdated"] is not None:
-        from orchestrator.control import session
+        from orchestrator.control import existing
 
-        return status_of(session.load(directory), now, running)
+        return status_of(existing.load(directory), now, running)
     names = [Parameter(name, ()) for name in now.campaign["parameters"]]
     return status.combined(now, measurements(now, names), published, running)
 

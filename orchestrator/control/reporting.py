@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import counting, overview, session
+from orchestrator.control import counting, existing, overview
 from orchestrator.control.assembly import Assembly, assemble, modeler
 from orchestrator.control.fastest import fastest
 from orchestrator.control.runtime import fit
@@ -53,7 +53,7 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
     CampaignError
         If its campaign file cannot be read.
     """
-    chosen = session.load(directory)
+    chosen = existing.load(directory)
     history = History.of(journal.read(directory / journal.FILE_NAME))
     known = measurements(history.state, chosen.parameters)
     models, built = fit(modeler(chosen), known), assemble(chosen)

@@ -18,7 +18,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.changes import read_keys, without
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.yaml import dump
-from orchestrator.control import session
+from orchestrator.control import existing
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.attempts import RUNS, measured
 from orchestrator.errors import CampaignError, ReadError
@@ -60,7 +60,7 @@ def rules(directory: Path, file: Path | None, overrides: Sequence[str]) -> Campa
     JournalError
         If the directory holds no campaign.
     """
-    kept = session.load(directory, () if file else overrides)
+    kept = existing.load(directory, () if file else overrides)
     if file is None:
         return kept
     new, raw = loader.load(file, starts=False).raw, dict(kept.raw)
@@ -116,7 +116,7 @@ def reread(directory: Path, chosen: Campaign, boundary: Boundary | None = None) 
         if lost or not (new or differences or stale):
             return result
         # The file first: after a crash in between, this can be repeated with the rules of the directory.
-        session.save(chosen, directory)
+        existing.save(chosen, directory)
         done = events.RereadCompleted(dict(chosen.raw), len(new), discarded)
         journal.append([events.RereadBegan(__version__), *new, done], max(known.time, time.time()))
         return result

@@ -18,6 +18,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.control import (
     cautions,
     execution,
+    existing,
     loop,
     planning,
     priors,
@@ -40,15 +41,14 @@ from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.options import job_options
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
-from orchestrator.journal.file import FILE_NAME, holds_campaign, no_campaign, read, require_campaign
+from orchestrator.journal.file import holds_campaign
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import State, validation_run
-from orchestrator.journal.writer import Boundary, Journal, writing
+from orchestrator.journal.writer import Boundary, Journal
 from orchestrator.models.base import Model
 from orchestrator.policy import failing
 from orchestrator.policy.budget import kept_for_validation, occupied
 from orchestrator.report import advice
-from orchestrator.storage import write_atomically
 from orchestrator.units import format_cost, in_unit
 
 
@@ -183,7 +183,7 @@ class _Session:
     def _record(self, new: Sequence[events.Event], executor: Executor, known: State) -> State:
         """Save the campaign file and journal how the session begins; return the state after that."""
         if new or not (self.directory / loader.CAMPAIGN_FILE).exists():
-            save(self.built.campaign, self.directory)
+            existing.save(self.built.campaign, self.directory)
         if not new:
             return known
         return replay(self.keeper.seen(self.journal.append(new, executor.now())), known)
@@ -280,48 +280,10 @@ def _change_of_rules(built: Assembly, known: State) -> list[events.Event]:
     ]
 
 
-def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:
-    """Read the campaign that a directory holds; its executable must exist only if a run ``starts``.
-
-    Raises
-    ------
-    JournalError
-        If there is none.
-    """
-    require(directory)
-    return priors.with_copy(loader.of_directory(directory, overrides, starts=starts), directory)
-
-
-def require(directory: Path) -> None:
-    """Raise ``NoCampaign`` unless a directory holds a campaign."""
-    require_campaign(directory)
-    if not (directory / loader.CAMPAIGN_FILE).exists():
-        raise no_campaign(directory, loader.CAMPAIGN_FILE)
-
-
-def replayed(directory: Path) -> State:
-    """Return the state of a campaign without locking it.
-
-    Raises
-    ------
-    JournalError
-        If the directory holds no readable campaign.
-    """
-    require_campaign(directory)
-    return replay(read(directory / FILE_NAME))
-
-
 def _granted(chosen: Campaign, cluster: Cluster) -> Granted | None:
     """Return the longest time limits that Slurm grants; None for another executor."""
     options = chosen.executor
     return ceilings.granting(job_options(options.model_dump()), cluster) if options.name == "slurm" else None
-
-
-def save(chosen: Campaign, directory: Path) -> None:
-    """Replace the campaign file of a directory; on a full disk the old one stays."""
-    path = directory / loader.CAMPAIGN_FILE
-    with writing(path):
-        write_atomically(path, loader.dump(chosen))
 
 
 def _create(directory: Path) -> None:

@@ -17,7 +17,7 @@ from orchestrator.campaign import changes
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.effort import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
-from orchestrator.control import cautions, preflight, session, shapes
+from orchestrator.control import cautions, existing, preflight, shapes
 from orchestrator.control.assembly import Assembly
 from orchestrator.control.planning import FirstRound
 from orchestrator.doctor.check import Check, failed, missing, ok, warning
@@ -272,7 +272,7 @@ def _held(chosen: Campaign, directory: Path) -> Check:
         remedy = "wait for it, or stop it with Ctrl-C; see: orchestrator status " + str(directory)
         return failed("directory", f"{directory} is used by a running controller{holder}", remedy)
     try:
-        known = session.replayed(directory)
+        known = existing.replayed(directory)
     except JournalError as error:
         return failed("directory", str(error), "give another --directory")
     if (why := changes.refusal(chosen, known)) is not None:

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from orchestrator.campaign import loader
-from orchestrator.control import session
+from orchestrator.control import existing
 from orchestrator.journal import events
 from orchestrator.journal.events import ControllerStopped
 from orchestrator.journal.file import FILE_NAME
@@ -105,7 +105,7 @@ def test_a_directory_of_a_version_without_units_shows_core_hours() -> None:
     saved = Path("rehearsal/campaign.yaml")
     assert "budget: 18000.0 core-seconds" in saved.read_text()
     saved.write_text(saved.read_text().replace("  unit: core-hours\n", ""))
-    assert session.load(Path("rehearsal")).stop.unit == "core-hours"
+    assert existing.load(Path("rehearsal")).stop.unit == "core-hours"
 
 
 def _cut(lines: int) -> None:

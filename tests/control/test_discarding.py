@@ -16,7 +16,7 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import overview, session, settle
+from orchestrator.control import existing, overview, session, settle
 from orchestrator.control.discarding import discard, restore
 from orchestrator.control.reread import reread
 from orchestrator.control.watching import Watch
@@ -102,14 +102,14 @@ def check(directory: Path) -> State:
 
 
 def test_models_do_not_see_it_and_the_loop_measures_the_point_again(made: Path) -> None:
-    before = session.replayed(made)
+    before = existing.replayed(made)
     names = [FIRST.id, str(Run(Point.of(p=2, n=10))), f"{made}/runs/{Run(TARGET).id}/attempt-1/"]
     found = discard(made, names, "node n3\n was  throttled")
     assert [run.id for run in found.runs] == ["p=1,n=10/time-1", "p=2,n=10/time-1", "p=8,n=30/time-1"]
     assert found.reason == "node n3 was throttled"
     assert found.cost == sum(before.runs[run].cost for run in found.runs)
     assert len(lines(made)) == len(list(read(made / FILE_NAME))) == before_lines(before, made) + 1
-    now = session.replayed(made)
+    now = existing.replayed(made)
     assert now == found.after and (now.spent, now.stopped) == (before.spent, before.stopped)
     assert {point: points(before)[point] - points(now)[point] for point in points(before)} == {
         point: int(point in {run.point for run in found.runs}) for point in points(before)
@@ -154,7 +154,7 @@ def test_where_models_of_what_is_left_are_as_sure_nothing_is_measured_again(
     converged: Path, tmp_path: Path
 ) -> None:
     made = Path(shutil.copytree(converged, tmp_path / "made"))
-    before = session.replayed(made)
+    before = existing.replayed(made)
     again = Run(Point.of(p=2, n=20), "time", 2)
     discard(made, [again.id], "hot")
     now = discard(made, [FIRST.id], "hot, too").after
@@ -171,7 +171,7 @@ def test_where_models_of_what_is_left_are_as_sure_nothing_is_measured_again(
 
 def test_where_they_are_not_it_is_measured_again(converged: Path, tmp_path: Path) -> None:
     made = Path(shutil.copytree(converged, tmp_path / "made"))
-    before = session.replayed(made)
+    before = existing.replayed(made)
     gone = sorted(run.id for run in before.runs if run.point.number("p") > 1 or run.point.number("n") > 20)
     discard(made, gone, "wrong input")
     after = session.run(load(*CONVERGING), made)
@@ -201,7 +201,7 @@ def max_repetition(state: State, point: Point) -> int:
 
 
 def test_what_is_restored_is_as_it_was(made: Path) -> None:
-    before = session.replayed(made)
+    before = existing.replayed(made)
     discard(made, [FIRST.id, Run(TARGET).id], "hot")
     found = restore(made, [Run(TARGET).id, FIRST.id])
     assert found.after.runs == before.runs and found.after.validation == before.validation
@@ -265,7 +265,7 @@ def test_while_a_controller_is_running_nothing_is_discarded(made: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "torn", "after"])
 def test_a_kill_leaves_all_of_it_or_nothing(made: Path, moment: str) -> None:
-    before, whole = session.replayed(made), len(lines(made))
+    before, whole = existing.replayed(made), len(lines(made))
     names = [run.id for run in sorted(before.runs, key=str)[:4]]
 
     def boundary(now: str, entries: Sequence[Entry]) -> None:
@@ -284,7 +284,7 @@ def test_a_kill_leaves_all_of_it_or_nothing(made: Path, moment: str) -> None:
             os._exit(70)
     gc.unfreeze()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    left = session.replayed(made)
+    left = existing.replayed(made)
     assert len(left.discarded) == (4 if moment == "after" else 0)
     if moment != "after":
         assert left == before
@@ -295,7 +295,7 @@ def test_a_kill_leaves_all_of_it_or_nothing(made: Path, moment: str) -> None:
 def test_an_interrupted_campaign_goes_on_without_it(tmp_path: Path) -> None:
     calls, chosen = iter(range(99)), load("executor.queue_delay=20")
     session.run(chosen, tmp_path, session.Hooks(interrupted=lambda: next(calls) > 9))
-    before = session.replayed(tmp_path)
+    before = existing.replayed(tmp_path)
     assert before.stopped is None and before.in_flight
     run = min((run for run, item in before.runs.items() if item.status is RunStatus.MEASURED), key=str)
     after = discard(tmp_path, [run.id], "hot").after
@@ -313,7 +313,7 @@ def test_a_campaign_that_begins_nothing_does_not_decide_anew(made: Path) -> None
 
 def test_all_runs_of_a_node_are_discarded_those_on_several_nodes_too(tmp_path: Path) -> None:
     session.run(local(), tmp_path)
-    [node] = {item.node for item in session.replayed(tmp_path).runs.values()}
+    [node] = {item.node for item in existing.replayed(tmp_path).runs.values()}
     entries = list(read(tmp_path / FILE_NAME))
     path = tmp_path / FILE_NAME
     path.write_bytes(b"".join(encode(on_two_nodes(entry)) for entry in entries))
@@ -358,7 +358,7 @@ def test_what_is_discarded_is_read_again_too_and_can_be_restored(tmp_path: Path)
     stdout.unlink()
     found = reread(tmp_path, local(INNER))
     assert (found.read, found.changed, found.refused) == (2, 2, False)
-    state = session.replayed(tmp_path)
+    state = existing.replayed(tmp_path)
     assert [item.id for item in state.discarded] and state.rereads == 1
     after = restore(tmp_path, ["n=20/time-1"]).after
     assert values(after) == {20: 20.25, 30: 30.25}
@@ -381,7 +381,7 @@ def test_what_is_discarded_and_has_the_same_values_can_be_restored(tmp_path: Pat
 
 
 def test_models_that_were_published_before_are_outdated(made: Path) -> None:
-    before = session.replayed(made)
+    before = existing.replayed(made)
     assert models_document.published(made, before)["outdated"] is None
     state = discard(made, [FIRST.id, Run(TARGET).id], "hot").after
     shown = overview.status_in(made)
@@ -408,7 +408,7 @@ def test_who_follows_a_campaign_sees_that_values_are_gone(made: Path) -> None:
 def test_effort_is_counted_again_with_a_further_number(made: Path) -> None:
     point = Point.of(p=1, n=10)
     run = Run(point, "effort")
-    state = apply(session.replayed(made), events.RoundProposed(9, (run,), ("",)), 0.0)
+    state = apply(existing.replayed(made), events.RoundProposed(9, (run,), ("",)), 0.0)
     attempt = {"attempt": {**events.run_to_json(run), "attempt": 1}}
     for name, data in (
         ("attempt_intended", {"name": "x", "cores": 1, "limit": 1.0, "reserved": 1.0}),
@@ -446,7 +446,7 @@ def test_the_log_says_what_was_discarded_and_that_no_controller_ran(made: Path) 
 
 
 def test_the_clock_of_a_rehearsal_stays_its_own(made: Path) -> None:
-    before = session.replayed(made)
+    before = existing.replayed(made)
     assert discard(made, [FIRST.id], "hot").after.time == before.time
 
 
@@ -464,7 +464,7 @@ def test_time_without_a_controller_does_not_end_with_a_command(made: Path) -> No
 
 
 def test_of_call_paths_and_references_only_what_counts_is_looked_at(made: Path) -> None:
-    state = session.replayed(made)
+    state = existing.replayed(made)
     references_ = state.reasons.set(FIRST, f"{REASON}drift")
     before = state._replace(reasons=references_)
     after = apply(before, events.MeasurementsDiscarded((FIRST,), "hot"), 1.0)

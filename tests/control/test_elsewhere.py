@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.control import session
+from orchestrator.control import existing, session
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
@@ -59,7 +59,7 @@ def test_a_former_evaluation_point_within_the_new_ranges_is_not_measured_again(t
 
 def test_what_waits_outside_of_the_new_space_is_skipped(tmp_path: Path) -> None:
     def interrupted() -> bool:
-        return session.replayed(tmp_path).attempts_settled >= 2
+        return existing.replayed(tmp_path).attempts_settled >= 2
 
     first = session.run(
         load(*FULL, "executor.max_pending=2"), tmp_path, session.Hooks(interrupted=interrupted)

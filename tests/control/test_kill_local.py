@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.control import overview, session
+from orchestrator.control import existing, overview
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import RunStatus, State
@@ -52,7 +52,7 @@ def time_models(directory: Path, state: State) -> object:
 
 
 def check(directory: Path, reference: Path) -> None:
-    state, expected = session.replayed(directory), session.replayed(reference)
+    state, expected = existing.replayed(directory), existing.replayed(reference)
     entries = [entry.event for entry in read(directory / FILE_NAME)]
     settled = [event for event in entries if isinstance(event, events.AttemptFinished)]
     assert state.stopped == expected.stopped and not state.in_flight

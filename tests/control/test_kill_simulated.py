@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.control import overview, session
+from orchestrator.control import existing, overview, session
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import State
@@ -41,7 +41,7 @@ _MODELS: dict[str, object] = {}
 
 
 def final(directory: Path) -> State:
-    return session.replayed(directory)
+    return existing.replayed(directory)
 
 
 def models(state: State) -> object:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.control import overview, reporting, session
+from orchestrator.control import existing, overview, reporting, session
 from orchestrator.errors import CampaignError
 from orchestrator.journal.state import State
 
@@ -50,7 +50,7 @@ def folder(old: Path, tmp_path: Path) -> Path:
 def notes(directory: Path) -> list[str]:
     return [
         n
-        for m in overview.status_of(session.load(directory), session.replayed(directory))["models"]
+        for m in overview.status_of(existing.load(directory), existing.replayed(directory))["models"]
         for n in m["notes"]
     ]
 
@@ -61,7 +61,7 @@ def test_a_campaign_goes_on_without_the_one_it_learned_from(folder: Path) -> Non
     assert any(note.startswith("structure as in old") for note in notes(folder / "new"))
     shutil.rmtree(folder / "old")
     again = session.run(
-        session.load(folder / "new", ["stop.budget=2 core-hours"], starts=True), folder / "new"
+        existing.load(folder / "new", ["stop.budget=2 core-hours"], starts=True), folder / "new"
     )
     assert again.campaign["stop"]["budget"] != first.campaign["stop"]["budget"]
     assert any(note.startswith("structure as in old") for note in notes(folder / "new"))
@@ -93,7 +93,7 @@ def test_another_copy_is_refused(folder: Path, break_copy: Callable[[Path], None
     before = (folder / "new" / "journal.jsonl").read_bytes()
     break_copy(folder / "new")
     with pytest.raises(CampaignError, match="is not what the campaign began with"):
-        session.run(session.load(folder / "new", ["stop.budget=2 core-hours"], starts=True), folder / "new")
+        session.run(existing.load(folder / "new", ["stop.budget=2 core-hours"], starts=True), folder / "new")
     assert (folder / "new" / "journal.jsonl").read_bytes() == before
 
 
@@ -153,9 +153,9 @@ def borrowing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_counts_of_an_earlier_campaign_are_priors_where_none_are_counted(borrowing: Path) -> None:
     kept = json.loads((borrowing / "priors.json").read_text())
     assert {item["metric"] for item in kept["campaigns"][0]["effort"]["items"]} == {"basic_blocks", "visits"}
-    state = session.replayed(borrowing)
+    state = existing.replayed(borrowing)
     assert all(started.kind == "time" for started in state.runs)
-    models = overview.status_of(session.load(borrowing), session.replayed(borrowing))["models"]
+    models = overview.status_of(existing.load(borrowing), existing.replayed(borrowing))["models"]
     borrowed = {m["metric"] for m in models if "effort was counted in another campaign" in m["notes"]}
     assert borrowed == {"time"}  # no counts are priors of the durations of whole runs
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.control import session
+from orchestrator.control import existing, session
 from orchestrator.control.reread import reread, rules
 from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal import events
@@ -35,35 +35,35 @@ load = partial(campaigns.load, text=CAMPAIGN)
 def begun(tmp_path: Path) -> Path:
     """A campaign that has measured its three points."""
     session.run(load(), tmp_path)
-    assert values(session.replayed(tmp_path)) == {10: 10.5, 20: 20.5, 30: 30.5}
+    assert values(existing.replayed(tmp_path)) == {10: 10.5, 20: 20.5, 30: 30.5}
     return tmp_path
 
 
 def test_all_values_are_replaced_and_nothing_is_spent(begun: Path) -> None:
-    before = session.replayed(begun)
+    before = existing.replayed(begun)
     found = reread(begun, load(INNER))
     assert (found.read, found.changed, found.recovered, found.refused) == (3, 3, 0, False)
     assert any("inner" in text for text in found.changes)
-    after = session.replayed(begun)
+    after = existing.replayed(begun)
     assert values(after) == {10: 10.25, 20: 20.25, 30: 30.25}
     assert (after.spent, after.stopped, after.attempts_settled) == (before.spent, before.stopped, 3)
     models = {item.callpath: item for item in measurements(after, load().parameters).items}
     assert models["main"].values[Point.of(n=20)] == (20.25,)
     # The directory goes on by the new rules, and a second reading finds nothing to change.
-    assert session.load(begun).program == load(INNER).program
+    assert existing.load(begun).program == load(INNER).program
     lines = len(list(read(begun / FILE_NAME)))
-    again = reread(begun, session.load(begun))
+    again = reread(begun, existing.load(begun))
     assert (again.read, again.changed, again.changes) == (3, 0, ())
     assert len(list(read(begun / FILE_NAME))) == lines
 
 
 def test_times_of_whole_runs_may_become_those_that_programs_print(tmp_path: Path) -> None:
     session.run(load("measure.profiler=time"), tmp_path)
-    assert max(values(session.replayed(tmp_path)).values()) < 10
+    assert max(values(existing.replayed(tmp_path)).values()) < 10
     found = reread(tmp_path, load("measure.profiler=stdout"))
     assert (found.read, found.changed) == (3, 3)
     assert found.changes == ("measure.profiler: time -> stdout",)
-    assert values(session.replayed(tmp_path)) == {10: 10.5, 20: 20.5, 30: 30.5}
+    assert values(existing.replayed(tmp_path)) == {10: 10.5, 20: 20.5, 30: 30.5}
     assert rules(tmp_path, None, ()).measure.profiler == "stdout"
     (tmp_path / "time.yaml").write_text(CAMPAIGN.replace("{time_limit", "{profiler: time, time_limit"))
     assert rules(tmp_path, tmp_path / "time.yaml", ()).measure.profiler == "time"
@@ -72,13 +72,13 @@ def test_times_of_whole_runs_may_become_those_that_programs_print(tmp_path: Path
 
 
 def test_other_values_let_a_campaign_that_has_stopped_decide_again(begun: Path) -> None:
-    assert not session.replayed(begun).undecided
+    assert not existing.replayed(begun).undecided
     reread(begun, load(INNER))
-    state = session.replayed(begun)
+    state = existing.replayed(begun)
     assert state.undecided and state.reassess and state.uncertainty is None
     assert "read again since then: orchestrator resume" in advice.to_continue(state, begun)
     changes: list[str] = []
-    after = session.run(session.load(begun), begun, session.Hooks(changed=changes.extend))
+    after = session.run(existing.load(begun), begun, session.Hooks(changed=changes.extend))
     assert changes == [
         "measurements were discarded, restored or read again: what to do next is decided again"
     ]
@@ -95,7 +95,7 @@ def test_a_changed_output_file_counts_with_the_same_rules(begun: Path) -> None:
     path = begun / "runs" / "n=20" / "time-1" / "attempt-1" / "stdout"
     path.write_text("total 77 s\n")
     assert reread(begun, load()).changed == 1
-    assert values(session.replayed(begun)) == {10: 10.5, 20: 77.0, 30: 30.5}
+    assert values(existing.replayed(begun)) == {10: 10.5, 20: 77.0, 30: 30.5}
 
 
 @pytest.mark.parametrize("damage", ["pattern", "file"])
@@ -115,7 +115,7 @@ def test_what_could_not_be_read_becomes_a_measurement(tmp_path: Path) -> None:
     assert first.infeasible == {Point.of(n=10), Point.of(n=20), Point.of(n=30)}
     found = reread(tmp_path, load())
     assert (found.changed, found.recovered, found.unreadable) == (0, 3, {})
-    state = session.replayed(tmp_path)
+    state = existing.replayed(tmp_path)
     assert values(state) == {10: 10.5, 20: 20.5, 30: 30.5}
     assert not state.infeasible and state.spent == first.spent
     item = state.runs[Run(Point.of(n=10))]
@@ -137,7 +137,7 @@ def test_what_was_recovered_is_as_if_it_had_been_read_at_once(tmp_path: Path) ->
         folder.mkdir()
         session.run(load(*rules, *([wanted] if wanted else [])), folder)
         reread(folder, load(*rules))
-        state = session.replayed(folder)
+        state = existing.replayed(folder)
         origins.append({run: item.origin for run, item in state.runs.items()})
     assert origins[0] == origins[1]
     assert len(set(origins[0].values())) == 3, "one for each round"
@@ -183,7 +183,7 @@ def test_a_rehearsal_has_no_outputs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_kill_9_leaves_all_of_it_or_nothing(begun: Path, moment: str) -> None:
-    old = session.replayed(begun)
+    old = existing.replayed(begun)
 
     def killed(now: str, entries: Sequence[Entry]) -> None:
         if now == moment:
@@ -196,14 +196,14 @@ def test_kill_9_leaves_all_of_it_or_nothing(begun: Path, moment: str) -> None:
         finally:
             os._exit(70)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    state = session.replayed(begun)
+    state = existing.replayed(begun)
     assert values(state) == (values(old) if moment == "before" else {10: 10.25, 20: 20.25, 30: 30.25})
-    assert reread(begun, session.load(begun)).changed == (3 if moment == "before" else 0)
-    assert values(session.replayed(begun)) == {10: 10.25, 20: 20.25, 30: 30.25}
+    assert reread(begun, existing.load(begun)).changed == (3 if moment == "before" else 0)
+    assert values(existing.replayed(begun)) == {10: 10.25, 20: 20.25, 30: 30.25}
 
 
 def test_a_torn_journal_has_the_earlier_values_until_the_last_line_is_there(begun: Path) -> None:
-    old = session.replayed(begun)
+    old = existing.replayed(begun)
     before = (begun / FILE_NAME).read_bytes()
     reread(begun, load(INNER))
     whole = (begun / FILE_NAME).read_bytes()
@@ -216,9 +216,9 @@ def test_a_torn_journal_has_the_earlier_values_until_the_last_line_is_there(begu
     for count in range(len(lines)):
         for torn in (b"", lines[count][: len(lines[count]) // 2]):
             (begun / FILE_NAME).write_bytes(before + b"".join(lines[:count]) + torn)
-            assert values(session.replayed(begun)) == values(old)
+            assert values(existing.replayed(begun)) == values(old)
             assert reread(begun, load(INNER)).changed == 3
-            state = session.replayed(begun)
+            state = existing.replayed(begun)
             assert values(state) == {10: 10.25, 20: 20.25, 30: 30.25} and state.rereads == 1
 
 

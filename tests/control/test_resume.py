@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.control import session, settle
+from orchestrator.control import existing, session, settle
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
@@ -34,7 +34,7 @@ def cancelled(directory: Path, settled: int) -> State:
     """Run until so many attempts are settled and four in flight, then interrupt with --cancel."""
 
     def interrupted() -> bool:
-        state = session.replayed(directory)
+        state = existing.replayed(directory)
         return state.attempts_settled >= settled and len(state.in_flight) == 4
 
     chosen = load("executor.max_pending=4", *MANY)
@@ -43,7 +43,7 @@ def cancelled(directory: Path, settled: int) -> State:
 
 def test_what_the_user_cancels_is_charged_and_is_no_failure(tmp_path: Path) -> None:
     for _ in range(4):  # more often than an attempt that fails is tried again
-        known = session.replayed(tmp_path).attempts_settled if holds_campaign(tmp_path) else 0
+        known = existing.replayed(tmp_path).attempts_settled if holds_campaign(tmp_path) else 0
         state = cancelled(tmp_path, known + 1)
         assert not state.in_flight and not any(state.recent)
     ends = [e.event for e in entries(tmp_path) if isinstance(e.event, events.AttemptFinished)]
@@ -107,7 +107,7 @@ def test_a_larger_budget_counts_even_if_the_controller_was_killed_as_it_stopped(
 
     with suppress(Killed):
         session.run(load("stop.budget=0.25", "stop.patience=99"), tmp_path, session.Hooks(boundary=boundary))
-    before = session.replayed(tmp_path)
+    before = existing.replayed(tmp_path)
     assert before.stopping is not None and (before.stopped is None) == killed
     state = session.run(load("stop.budget=9", "stop.patience=99"), tmp_path)
     assert state.stopped is not None and state.stopped.rule == "exhausted"
@@ -168,7 +168,7 @@ def test_a_machine_that_cannot_hold_an_open_run_is_refused_before_anything_is_jo
     )
 
     def interrupted() -> bool:
-        return session.replayed(tmp_path).round > 0
+        return existing.replayed(tmp_path).round > 0
 
     session.run(load(*local), tmp_path, session.Hooks(interrupted=interrupted))
     lines = len(entries(tmp_path))

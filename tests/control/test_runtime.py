@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.control import session
+from orchestrator.control import existing, session
 from orchestrator.control.runtime import Runtime
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
@@ -108,7 +108,7 @@ def test_a_resumed_first_round_has_the_limits_of_an_uninterrupted_one(watch: Wat
     """No models steer the first round, whatever was measured before the interrupt."""
 
     def settled() -> bool:
-        return session.replayed(tmp_path).attempts_settled > 3
+        return existing.replayed(tmp_path).attempts_settled > 3
 
     chosen = load(*RULES, "executor.max_pending=2")
     state = session.run(chosen, tmp_path, session.Hooks(interrupted=settled))

@@ -19,7 +19,16 @@ from hypothesis import strategies as st
 
 from orchestrator.campaign import changes, loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import assembly, attempts, execution, planning, preflight, refusals, session
+from orchestrator.control import (
+    assembly,
+    attempts,
+    execution,
+    existing,
+    planning,
+    preflight,
+    refusals,
+    session,
+)
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.journal import events
@@ -345,7 +354,7 @@ def test_what_cannot_be_rendered_is_not_journaled_as_intended(
     monkeypatch.setattr(attempts, "request", no_template)
     with pytest.raises(CampaignError, match="it is gone"):
         session.run(load(), tmp_path)
-    state = session.replayed(tmp_path)
+    state = existing.replayed(tmp_path)
     assert state.round == 1 and not state.in_flight and state.reserved == 0
 
 
@@ -367,7 +376,7 @@ def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it
     monkeypatch.undo()
     assert caught.value.exit_code == 3
     session.run(load(), tmp_path / "full")
-    reference, resumed = (session.replayed(tmp_path / name) for name in ("reference", "full"))
+    reference, resumed = (existing.replayed(tmp_path / name) for name in ("reference", "full"))
     assert resumed.stopped == reference.stopped
     assert {k: v.samples for k, v in resumed.runs.items()} == {
         k: v.samples for k, v in reference.runs.items()
@@ -403,7 +412,7 @@ def test_a_campaign_file_that_was_deleted_is_written_again(tmp_path: Path) -> No
     session.run(load(), tmp_path)
     (tmp_path / loader.CAMPAIGN_FILE).unlink()
     session.run(load(), tmp_path)
-    assert session.load(tmp_path).raw == load().raw
+    assert existing.load(tmp_path).raw == load().raw
 
 
 def test_a_directory_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
@@ -597,7 +606,7 @@ def test_time_limits_that_slurm_never_grants_are_refused_at_the_start_and_on_res
     allow("2:00")
     answers = iter([False])
     session.run(chosen, tmp_path / "c", session.Hooks(interrupted=lambda: next(answers, True)))
-    assert session.replayed(tmp_path / "c").waiting
+    assert existing.replayed(tmp_path / "c").waiting
     before = (tmp_path / "c" / FILE_NAME).read_bytes()
     allow("1:00")
     with pytest.raises(CampaignError, match=words):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.control import session, success
+from orchestrator.control import existing, session, success
 from orchestrator.control.reread import reread
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.journal.state import RunStatus, State
@@ -64,7 +64,7 @@ def test_a_wrong_rule_loses_nothing(tmp_path: Path) -> None:
     assert set(statuses(begun).values()) == {RunStatus.GIVEN_UP}
     found = reread(tmp_path, load(SUCCESS))
     assert (found.recovered, len(found.unreadable)) == (2, 1)
-    assert statuses(session.replayed(tmp_path)) == ONE_FAILED
+    assert statuses(existing.replayed(tmp_path)) == ONE_FAILED
 
 
 def test_a_rule_that_turns_measurements_into_failures_is_refused_with_their_names(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_rule_that_turns_measurements_into_failures_is_refused_with_their_name
     found = reread(tmp_path, load(FAILURE))
     assert found.refused
     assert list(found.unreadable) == ["n=30/time-1/attempt-1"]
-    assert statuses(session.replayed(tmp_path)) == ALL_MEASURED
+    assert statuses(existing.replayed(tmp_path)) == ALL_MEASURED
 
 
 def test_another_rule_holds_from_a_resume_on(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_runs_that_failed_by_their_exit_code_alone_are_read_again(tmp_path: Path
     right = lame("measure.exit_codes=[0, 3]")
     found = reread(tmp_path, right)
     assert (found.recovered, found.changes) == (1, ("measure.exit_codes: [0, 4] -> [0, 3]",))
-    assert statuses(session.replayed(tmp_path)) == ALL_MEASURED
+    assert statuses(existing.replayed(tmp_path)) == ALL_MEASURED
 
 
 @pytest.mark.parametrize("codes", ["[]", "[139]", "[-1]", "1"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.campaign import loader
-from orchestrator.control import session
+from orchestrator.control import existing
 from orchestrator.executors.attempt.worker import HEARTBEAT
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
@@ -144,7 +144,7 @@ class Hostile:
     def executing(self) -> dict[str, str]:
         """Return the job of each attempt whose application has begun and not ended."""
         begun, ended = executions(self.log)
-        now = session.replayed(self.directory) if holds_campaign(self.directory) else State()
+        now = existing.replayed(self.directory) if holds_campaign(self.directory) else State()
         return {
             attempt.id: item.handle
             for attempt, item in now.in_flight.items()
@@ -170,7 +170,7 @@ def broken(hostile: Hostile, starts: Starts) -> list[str]:
     starts
         Seconds and CPUs of each start of a job, by the attempts that share it.
     """
-    final = session.replayed(hostile.directory)
+    final = existing.replayed(hostile.directory)
     return [*_ended(final), *_executed(hostile, final), *_budget(hostile), *_charges(hostile, starts)]
 
 
@@ -210,7 +210,7 @@ def _budget(hostile: Hostile) -> Iterator[str]:
 
 
 def _charges(hostile: Hostile, starts: Starts) -> Iterator[str]:
-    unconfirmed = {attempt.id for attempt in session.replayed(hostile.directory).unconfirmed}
+    unconfirmed = {attempt.id for attempt in existing.replayed(hostile.directory).unconfirmed}
     charged = {attempt.id: cost for attempt, cost in charges(hostile.entries()).items()}
     for group in sharing([*starts, *((attempt,) for attempt in charged)]):
         own = [start for pack, found in starts.items() if group & {*pack} for start in found]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.control import session
+from orchestrator.control import existing
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.file import FILE_NAME, holds_campaign, read
@@ -162,7 +162,7 @@ class Campaign:
 
     def state(self) -> State:
         """Replay the journal."""
-        return session.replayed(self.directory) if holds_campaign(self.directory) else State()
+        return existing.replayed(self.directory) if holds_campaign(self.directory) else State()
 
     def last_words(self) -> str:
         """Return the end of what its controllers printed."""

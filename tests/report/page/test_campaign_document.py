@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.control import discarding, reporting, session
+from orchestrator.control import discarding, existing, reporting
 from orchestrator.journal import events
 from orchestrator.journal import file as journal
 from orchestrator.journal.codec import Entry
@@ -66,7 +66,7 @@ def fact(document: dict[str, Any], label: str) -> dict[str, Any]:
 
 
 def test_the_head_says_what_it_cost_and_what_stopped_it(directory: Path, document: dict[str, Any]) -> None:
-    state = session.replayed(directory)
+    state = existing.replayed(directory)
     assert state.stopped is not None
     assert fact(document, "Stopped by")["value"] == state.stopped.rule
     assert fact(document, "Cost")["value"].endswith("of 1 core-hours")
@@ -81,7 +81,7 @@ def test_the_head_says_what_it_cost_and_what_stopped_it(directory: Path, documen
 
 
 def test_a_rehearsal_has_no_date(directory: Path, document: dict[str, Any]) -> None:
-    when, state = fact(document, "When"), session.replayed(directory)
+    when, state = fact(document, "When"), existing.replayed(directory)
     assert when["value"] == f"rehearsal, after {about(state.time)}"
     assert when["detail"].startswith("no program was run; times are of a virtual clock, 0:00:00 to ")
     assert when["detail"].endswith(clock(state.time))
@@ -125,7 +125,7 @@ def test_the_budget_is_shown_as_it_was(directory: Path, document: dict[str, Any]
 
 
 def test_every_point_has_a_state_a_cost_and_a_reason(directory: Path, document: dict[str, Any]) -> None:
-    state = session.replayed(directory)
+    state = existing.replayed(directory)
     points = {tuple(item["point"].values()): item for item in document["points"]}
     assert len(points) == len(document["points"])
     measured = {r.point for r, item in state.runs.items() if item.status is RunStatus.MEASURED}
@@ -189,7 +189,7 @@ def test_alternatives_have_the_cost_of_their_points(document: dict[str, Any]) ->
 
 
 def test_runs_hold_the_measured_values(directory: Path, document: dict[str, Any]) -> None:
-    state = session.replayed(directory)
+    state = existing.replayed(directory)
     by_id = {r.id: item for r, item in state.runs.items()}
     [main] = [c for c in document["callpaths"] if (c["name"], c["metric"]) == ("main", "time")]
     values = unpacked(main["measured"])
@@ -266,7 +266,7 @@ def test_discarded_runs_are_listed_with_the_reason_and_are_no_measurements(
     directory: Path, document: dict[str, Any], tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(directory, tmp_path / "c"))
-    state = session.replayed(copy)
+    state = existing.replayed(copy)
     measured = (run for run, item in state.runs.items() if item.status is RunStatus.MEASURED)
     point = min((run.point for run in measured if run != state.validation), key=str)
     runs = [run for run, item in state.runs.items() if run.point == point and item.accepted is not None]
