@@ -18,7 +18,7 @@ from orchestrator.journal import events, executables
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import State
 from orchestrator.models.progress import listening
-from orchestrator.report.log import describe
+from orchestrator.report.event_text import describe
 from orchestrator.report.status import counts
 from orchestrator.units import format_cost, format_duration, in_unit
 

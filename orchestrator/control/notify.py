@@ -24,7 +24,7 @@ from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import FAILURE_RULES, State
 from orchestrator.report import advice
-from orchestrator.report.log import describe
+from orchestrator.report.event_text import describe
 from orchestrator.report.status import counts
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso

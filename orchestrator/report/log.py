@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import immutables
 
-from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.journal import allocations, events, executables
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.differences import differences
@@ -19,7 +18,7 @@ from orchestrator.journal.references import REASON
 from orchestrator.journal.snapshot import Fold, read_through
 from orchestrator.journal.state import is_rehearsal
 from orchestrator.report import advice
-from orchestrator.report.wording import about, outage, place, smape
+from orchestrator.report.event_text import describe
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
@@ -30,7 +29,6 @@ from orchestrator.units import (
     count,
     format_cost,
     format_duration,
-    uncertainty,
 )
 
 
@@ -66,81 +64,6 @@ def document_in(directory: Path) -> dict[str, Any]:
     return read_through(directory, LOG).document()
 
 
-def describe(event: events.Event, previous: str = "") -> str:
-    """Return one line for the events that a human wants to follow, else an empty text.
-
-    ``previous``: the note of the round before, which is not repeated.
-    """
-    match event:
-        case events.RoundProposed(number, runs, reasons):
-            where = count(len({run.point for run in runs}), "point")
-            note = f"; {event.note}" if event.note not in ("", previous) else ""
-            note += "".join(f"; {reason}" for reason in reasons[1:] if reason.startswith(REASON))
-            first = f"first: {runs[0]} ({reasons[0]})"
-            return f"round {number}: {count(len(runs), 'run')} at {where}; {first}{note}"
-        case events.ExecutableReplaced(found):
-            what = executables.named(found)
-            return f"{what} was replaced: runs that end from now on started another program"
-        case events.AttemptFinished(failure=None):
-            return ""
-        case events.AttemptFinished(cancelled=True):
-            return f"cancelled: {event.attempt}: {event.reason}"
-        case events.AttemptFinished():
-            return f"failed: {event.attempt}: {event.failure}: {event.reason}"
-        case events.RunGivenUp(run, reason):
-            return f"given up: {run}: {reason}"
-        case events.RunSkipped(run, reason):
-            return f"skipped: {run}: {reason}"
-        case events.RoundCompleted():
-            return _round_done(event)
-        case events.ModelsAssessed():
-            return f"with the measurements that count now: {_quality(event)}"
-        case events.StopRuleReached(rule, detail):
-            return f"stop rule: {rule} ({detail})"
-        case events.CampaignPaused(cause, detail):
-            return f"paused: {cause} ({detail}); nothing more is begun until somebody resumes the campaign"
-        case events.OutageBegan():
-            text = outage(event.what, event.since, event.jobs, event.blocking, event.lasted, event.reason)
-            return text if event.repeated or event.what in (DISK, QUEUE) else f"{text} ({event.reason})"
-        case events.OutageEnded(what, lasted) if what == QUEUE:
-            return f"no job is held up any more, after {about(lasted)}"
-        case events.OutageEnded(what, lasted) if what == DISK:
-            return f"there is space on the disk again, after {about(lasted)}"
-        case events.OutageEnded(what, lasted):
-            return f"{what} answers again, after {about(lasted)}"
-        case events.ValidationProposed(run):
-            return f"validation: {run}"
-        case events.MeasurementsDiscarded(runs, reason):
-            return f"discarded: {_listed(runs)}: {reason}"
-        case events.MeasurementsRestored(runs, reason):
-            return f"restored: {_listed(runs)}" + (f": {reason}" if reason else "")
-        case events.RereadCompleted(_, attempts):
-            return f"outputs were read again: {count(attempts, 'attempt')} with other values"
-    return ""
-
-
-def _listed(runs: Sequence[Run]) -> str:
-    """Return the first of some runs, and how many more there are."""
-    more = len(runs) - _NAMED
-    names = ", ".join(map(str, runs[:_NAMED]))
-    return f"{names} and {count(more, 'more run')}" if more > 0 else names
-
-
-def _round_done(event: events.RoundCompleted) -> str:
-    gain = " (no improvement)" if not event.improved and event.measured else ""
-    if event.gain == "surprise":
-        gain = " (wider than before: the earlier intervals were too narrow)"
-    machine = "".join(f"; {kind}: {event.machine[kind]}" for kind in event.news)
-    return f"round {event.round} done: {_quality(event)}{gain}{machine}"
-
-
-def _quality(event: events.RoundCompleted | events.ModelsAssessed) -> str:
-    """Return how good models are, in short."""
-    fit = "no models yet" if event.smape is None else f"models fit to {smape(event.smape)} % SMAPE"
-    where = place(event.targets)
-    return fit if event.width is None else f"{fit}, uncertainty {where} {uncertainty(event.width)}"
-
-
 _KINDS: Mapping[type, str] = {
     events.ExecutableReplaced: "campaign",
     events.RoundProposed: "round",
@@ -161,7 +84,6 @@ _KINDS: Mapping[type, str] = {
 
 
 _ACCEPTED, _CANCELLED = "accepted", "cancelled"
-_NAMED = 3  # runs that a line names
 # The next controller writes the first before it starts, and commands write the others.
 _WITHOUT_CONTROLLER = (
     events.CampaignChanged,

@@ -20,7 +20,7 @@ from orchestrator.executors.base import DISK, Outage
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import State
-from orchestrator.report import log
+from orchestrator.report import event_text
 from orchestrator.types import FailureClass
 from tests.cli.running import LOCAL, PROGRAM
 from tests.control.finishing import finished
@@ -100,7 +100,7 @@ def test_nothing_is_begun_while_the_disk_is_nearly_full(
     monkeypatch.setattr(disk.Disk, "outage", outage)
     state = session.run(campaign, Path("c"))
     assert state.stopped is not None and not state.outages
-    lines = [log.describe(entry.event) for entry in read(Path("c") / FILE_NAME)]
+    lines = [event_text.describe(entry.event) for entry in read(Path("c") / FILE_NAME)]
     [began] = [n for n, text in enumerate(lines) if "the disk has been full since" in text]
     [ended] = [n for n, text in enumerate(lines) if text.startswith("there is space on the disk again")]
     happened = [entry.event for entry in read(Path("c") / FILE_NAME)]

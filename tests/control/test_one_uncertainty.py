@@ -14,7 +14,7 @@ from orchestrator.journal.measurements import measurements
 from orchestrator.journal.replay import replay
 from orchestrator.models import uncertainty
 from orchestrator.models.selection import modeler
-from orchestrator.report import html_sections, log, status, status_text
+from orchestrator.report import event_text, html_sections, status, status_text
 from tests.control.campaigns import load
 
 REASON = re.compile(r"lowers the uncertainty at P\(p=16, n=50\) from (.+?) to ([^(]+?) \(")
@@ -32,7 +32,7 @@ def test_the_reasons_the_log_the_status_and_the_report_have_the_same_uncertainty
         if isinstance(event, events.RoundCompleted):
             width = event.width
             shown = "" if width is None else f"uncertainty at the evaluation point {100 * width:.3g} %"
-            assert width is None or width > 10 or shown in log.describe(event)
+            assert width is None or width > 10 or shown in event_text.describe(event)
         if isinstance(event, events.RoundProposed) and width is not None:
             found = REASON.search(event.reasons[0])
             if found:

@@ -22,7 +22,7 @@ from orchestrator.policy import decide
 from orchestrator.policy.actions import Stop, Submit
 from orchestrator.policy.decide import next_actions
 from orchestrator.policy.rules import Policy
-from orchestrator.report import log, status, status_text
+from orchestrator.report import event_text, log, status, status_text
 from orchestrator.types import Attempt, AttemptState, FailureClass, Measurements, Point, Run
 from tests.journal.attempts import attempt_finished, attempt_intended
 from tests.policy.known import estimates
@@ -217,13 +217,13 @@ def test_status_log_and_stderr_say_what_does_not_answer(monkeypatch: pytest.Monk
     started = events.CampaignStarted(id="id", campaign=campaign, version="1")
     began = events.OutageBegan(what="slurmctld", since=START, reason="connect failure", jobs=1, lasted=60.0)
     text = "slurmctld has not answered since 08:00; 1 job is out; nothing is submitted"
-    assert log.describe(began) == f"{text} (connect failure)"
+    assert event_text.describe(began) == f"{text} (connect failure)"
     again = events.OutageBegan(what="slurmctld", since=START, jobs=8, lasted=10000.0, repeated=True)
-    assert log.describe(again) == (
+    assert event_text.describe(again) == (
         "slurmctld has not answered since 08:00 (2 h 47 min ago); 8 jobs are out; nothing is submitted"
     )
     ended = events.OutageEnded("slurmctld", 10000.0)
-    assert log.describe(ended) == "slurmctld answers again, after 2 h 47 min"
+    assert event_text.describe(ended) == "slurmctld answers again, after 2 h 47 min"
     happens = (started, PROPOSED, *intended(RUNS[0]), *intended(RUNS[1], submitted=False), began)
     monkeypatch.setattr("time.time", lambda: START + 90)
     state = happened(*happens)
@@ -248,8 +248,8 @@ def test_status_and_log_say_what_all_jobs_wait_for(monkeypatch: pytest.MonkeyPat
     campaign = {"name": "c", "stop": {"budget": "3600.0 core-seconds", "patience": 3}}
     began = events.OutageBegan(what=QUEUE, since=START, reason="JobHeldAdmin", blocking=False, lasted=60.0)
     text = "all jobs have waited since 08:00: JobHeldAdmin"
-    assert log.describe(began) == text
-    assert log.describe(events.OutageEnded(QUEUE, 120.0)) == "no job is held up any more, after 2 min"
+    assert event_text.describe(began) == text
+    assert event_text.describe(events.OutageEnded(QUEUE, 120.0)) == "no job is held up any more, after 2 min"
     state = happened(
         events.CampaignStarted(id="id", campaign=campaign, version="1"), PROPOSED, *intended(RUNS[0]), began
     )
@@ -271,7 +271,7 @@ def test_the_hook_is_called_for_the_begin_and_the_end_but_not_every_hour(tmp_pat
         for event in (began, replace(began, repeated=True), ended):
             notifier.listen(Entry(1, START, event), State())
     assert seen == [("outage", "slurmdbd")] * 2
-    assert "charges remain upper bounds" in log.describe(began)
+    assert "charges remain upper bounds" in event_text.describe(began)
 
 
 @pytest.mark.parametrize(

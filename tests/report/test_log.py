@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
-from orchestrator.report import log, log_text
+from orchestrator.report import event_text, log, log_text
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.journal.attempts import attempt_finished, attempt_intended
 
@@ -177,15 +177,17 @@ def test_rules_that_a_resume_changes_are_no_sign_of_life_of_the_killed_controlle
     ],
 )
 def test_widths_are_told_in_figures_that_can_be_read(width: float, text: str) -> None:
-    told = log.describe(events.RoundCompleted(round=2, smape=0.16351, width=width, improved=True))
+    told = event_text.describe(events.RoundCompleted(round=2, smape=0.16351, width=width, improved=True))
     assert told == f"round 2 done: models fit to 0.16 % SMAPE, uncertainty at the evaluation point {text}"
 
 
 def test_one_run_at_one_point_is_singular() -> None:
-    alone = log.describe(events.RoundProposed(4, RUNS[:1], ("best",)))
+    alone = event_text.describe(events.RoundProposed(4, RUNS[:1], ("best",)))
     assert alone.startswith("round 4: 1 run at 1 point; first: ")
     repeated = (RUNS[0], Run(RUNS[0].point, "time", 2))
-    assert log.describe(events.RoundProposed(4, repeated, ("", ""))).startswith("round 4: 2 runs at 1 point;")
+    assert event_text.describe(events.RoundProposed(4, repeated, ("", ""))).startswith(
+        "round 4: 2 runs at 1 point;"
+    )
 
 
 def test_another_executable_is_a_warning() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.journal.state import RunStatus
-from orchestrator.report import log
+from orchestrator.report import event_text
 from orchestrator.report.models_document import number
 from orchestrator.report.page.history import AttemptCourse, History, Spending
 from orchestrator.report.page.numerals import powers
@@ -31,7 +31,7 @@ def rounds(history: History) -> list[dict[str, Any]]:
             "smape": item.event.smape,
             "points": item.points,
             "improved": item.event.improved if item.event.measured else None,
-            "sentence": powers(log.describe(item.event)),
+            "sentence": powers(event_text.describe(item.event)),
             "t": item.time - _start(history),
         }
         for item in history.rounds
