@@ -7,5 +7,5 @@
   from constraints; `paths` of programs and files; what `effort` campaigns need; what is `learned` from other
   campaigns.
 - `definition` is the result. `changes` says what of it may differ when a campaign continues, and `draft`
-  writes the first version of a file.
+  writes the first version of a file, for the program and parameters of a `command` line.
 """

@@ -17,8 +17,8 @@ from pathlib import Path
 from orchestrator.api import campaign_paths, running
 from orchestrator.cli import common
 from orchestrator.cli.run import add_directory
-from orchestrator.control import overview
-from orchestrator.control.rehearsal import Options, Rehearsal, outcome, prepare
+from orchestrator.control import outcome, overview
+from orchestrator.control.rehearsal import Options, Rehearsal, prepare
 from orchestrator.errors import CampaignError
 from orchestrator.report import advice, rehearsal_text, status_text
 
@@ -89,7 +89,7 @@ def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool, *, kept: bool) 
         print(line, file=sys.stderr)
     state = running.drive(chosen.campaign, directory, progress=True)
     document = overview.status_of(chosen.campaign, state)
-    document["rehearsal"] = outcome(chosen, state, document["models"])
+    document["rehearsal"] = outcome.document(chosen, state, document["models"])
     if as_json:
         common.print_json(document)
     else:

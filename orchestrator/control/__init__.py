@@ -12,7 +12,7 @@ The running campaign:
 
 Before a campaign: `planning` and what it may cost, its `plan_document`, `cautions`, `preflight` and
 `slurm_preflight`, `idle` parameters, `preloading` of libraries, `priors` from earlier campaigns. Rehearsals:
-`rehearsal`, its `assumption`, and `expectation` of the outcome.
+`rehearsal`, its `assumption` and `outcome`, and the `expectation` of it.
 
 Commands for a campaign that is there (`existing` reads it): `overview`, `watching` and `serving` to look at
 it, `reporting`, `fastest`, `discarding`, `reread`, `pruning`, and the `store` of all campaigns of a user.

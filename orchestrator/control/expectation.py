@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from orchestrator.control import rehearsal, session
+from orchestrator.control import outcome, rehearsal, session
 from orchestrator.control.rehearsal import Options, Rehearsal
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.codec import Entry
@@ -29,7 +29,7 @@ def expect(
 ) -> dict[str, Any]:
     """Return what a campaign is expected to cost and to find, JSON-ready.
 
-    It is the outcome of a rehearsal (`orchestrator.control.rehearsal.outcome`) without ``found``. Further,
+    It is the outcome of a rehearsal (`orchestrator.control.outcome.document`) without ``found``. Further,
     ``complete``: whether the rehearsed campaign stopped in time; ``seconds``: the bound; ``round`` that was
     reached; ``final_uncertainty_percent``: at this pace, if it is not complete. A complete rehearsal is the
     same for the same seed. If nothing can be said, ``reason`` says why, and nothing else is there.
@@ -100,12 +100,12 @@ def _expected(prepared: Rehearsal, state: State) -> dict[str, Any]:
     """Return what a rehearsal has come to."""
     if not state.rounds and state.stopped is not None:
         return {"reason": f"it stopped before: {state.stopped.rule} ({state.stopped.detail})"}
-    outcome = rehearsal.outcome(prepared, state)
-    del outcome["found"]
+    reached = outcome.document(prepared, state)
+    del reached["found"]
     complete = state.stopped is not None
     ahead = pace(state.rounds, state.spent, prepared.campaign.stop.budget)
     return {
-        **outcome,
+        **reached,
         "complete": complete,
         "round": state.round,
         "final_uncertainty_percent": None if complete or ahead.final is None else 100 * ahead.final,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator import registry
-from orchestrator.campaign import draft as drafts
-from orchestrator.campaign.draft import Command, Draft
+from orchestrator.campaign.command import Command, guessed_values, launch_template, parse_command
+from orchestrator.campaign.draft import Draft, fitting
 from orchestrator.campaign.paths import find_executable
 from orchestrator.doctor import slurm
 from orchestrator.doctor.probe import here
@@ -134,7 +134,7 @@ def _on_this_machine(draft: Draft, spec: Application, wanted: Wanted) -> Draft:
     smallest = _smallest(draft.values)
     least = spec.ranks(smallest) * spec.threads(smallest)
     if least <= draft.slots:
-        return drafts.fitting(draft, spec, draft.slots)
+        return fitting(draft, spec, draft.slots)
     if wanted.executor:
         raise CampaignError(
             f"{spec.name} needs at least {least} cores at {Point.of(smallest)}, and this machine has "
@@ -145,12 +145,12 @@ def _on_this_machine(draft: Draft, spec: Application, wanted: Wanted) -> Draft:
 
 def _of_command(wanted: Wanted) -> tuple[Draft, str]:
     cores, executor = _machine(wanted)
-    command = drafts.parse_command(wanted.command, wanted.values, cores)
+    command = parse_command(wanted.command, wanted.values, cores)
     program = _program(wanted.executable or command.program)
     command, script = _with_files(command)
     command = _with_parameters_of_files(command, wanted.values)
     name = wanted.name or _free(_name(script or program), wanted.directory, script or program)
-    values = {**drafts.guessed_values(command, cores), **_doubled(command, wanted.values)}
+    values = {**guessed_values(command, cores), **_doubled(command, wanted.values)}
     draft = Draft(
         name=name,
         application="generic",
@@ -166,7 +166,7 @@ def _of_command(wanted: Wanted) -> tuple[Draft, str]:
         budget=_LEAST[executor],
         copied=command.copied,
     )
-    return draft, drafts.template_of(command, name)
+    return draft, launch_template(command, name)
 
 
 def _doubled(command: Command, given: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Value, ...]]:

@@ -19,7 +19,7 @@ _ROWS = 12  # the call paths with the largest times; all are in the JSON documen
 
 
 def render(outcome: Mapping[str, Any]) -> RenderableType:
-    """Return the outcome of a rehearsal (`orchestrator.control.rehearsal.outcome`) as text and a table."""
+    """Return the outcome of a rehearsal (`orchestrator.control.outcome.document`) as text and a table."""
     lines = [f"truth of this rehearsal: {outcome['truth']}", *outcome["notes"]]
     lines.append(f"it would have cost {_cost(outcome)}; {_end(outcome)}")
     if outcome["fastest"] is not None:

@@ -1,0 +1,113 @@
+"""What a rehearsed campaign would have cost and found, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import SimulatedOptions
+from orchestrator.control import fastest
+from orchestrator.control.assembly import assemble
+from orchestrator.control.execution import true_values
+from orchestrator.control.rehearsal import Rehearsal
+from orchestrator.journal.measurements import ELAPSED, measurements
+from orchestrator.journal.state import RunStatus, State
+from orchestrator.readers.load import load
+from orchestrator.resources import core_hours
+from orchestrator.types import Point
+
+
+def document(rehearsal: Rehearsal, state: State, models: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Return what the campaign would have cost and found, JSON-ready; costs in core-hours.
+
+    Parameters
+    ----------
+    rehearsal, state
+        The rehearsal and its last state.
+    models
+        The models of that state as in the status; they are compared with the truth.
+    """
+    options = rehearsal.campaign.executor
+    assert isinstance(options, SimulatedOptions)
+    point, stop = rehearsal.campaign.evaluation_point, state.stopped or state.stopping
+    return {
+        "source": rehearsal.source,
+        "truth": rehearsal.truth,
+        "notes": list(rehearsal.notes),
+        "core_hours": core_hours(state.spent),
+        "budget": core_hours(rehearsal.campaign.stop.budget),
+        "shown_in": rehearsal.campaign.stop.unit,
+        "rounds": state.rounds_completed,
+        "runs": sum(item.status is RunStatus.MEASURED for item in state.runs.values()),
+        "wall_seconds": state.time - (state.time if state.started is None else state.started),
+        "queue_delay": options.queue_delay,
+        "stop_rule": None if stop is None else stop.rule,
+        "stop_detail": None if stop is None else stop.detail,
+        "point": None if point is None else point.as_dict(),
+        "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
+        "uncertainty_targets": state.targets,
+        "found": _found(rehearsal.campaign, models),
+        "fastest": _fastest(rehearsal.campaign, state) if models else None,
+    }
+
+
+def _fastest(campaign: Campaign, state: State) -> dict[str, Any] | None:
+    """Return the fastest measured configuration against the fastest one of the data set that is replayed.
+
+    None with an evaluation point, or where no data set is replayed. ``rank`` is the place of the one found
+    among the points of the data set, from 1.
+    """
+    if campaign.replayed is None or campaign.evaluation_point is not None:
+        return None
+    built, known = assemble(campaign), measurements(state, campaign.parameters)
+    paths = fastest.counted(built, known)
+    measured = fastest.totals(known, paths)
+    there = fastest.totals(load([Path(campaign.replayed)]), paths)
+    names = [item.name for item in campaign.parameters]
+    here = {Point(tuple((name, at[name]) for name in names)): seconds for at, (seconds, _) in there.items()}
+    true = {point: seconds for point, seconds in here.items() if point in built.space}
+    if not measured or not true:
+        return None
+    best, lowest = (min(times, key=lambda point: times[point]) for times in (measured, true))
+    own = true.get(best, measured[best][0])
+    return {
+        "point": best.as_dict(),
+        "seconds": own,
+        "best_point": lowest.as_dict(),
+        "best_seconds": true[lowest],
+        "times_best": own / true[lowest] if true[lowest] else None,
+        "rank": 1 + sum(seconds < own for seconds in true.values()),
+        "points": len(true),
+    }
+
+
+def _found(campaign: Campaign, models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each model of times that predicts the evaluation point: predicted against true."""
+    point = campaign.evaluation_point
+    if point is None or not models:
+        return []
+    true = true_values(campaign, point)
+    rows = []
+    for model in models:
+        value = true.get((model["callpath"], model["metric"]))
+        if value is None or model["metric"] not in ("time", ELAPSED) or not model["predictions"]:
+            continue
+        predicted = model["predictions"][0]
+        if predicted["value"] is None:
+            continue
+        low, high = predicted["low"], predicted["high"]
+        rows.append(
+            {
+                "callpath": model["callpath"],
+                "metric": model["metric"],
+                "truth": value,
+                "predicted": predicted["value"],
+                "low": low,
+                "high": high,
+                "error_percent": 100 * (predicted["value"] - value) / value if value else None,
+                "inside": None if low is None or high is None else low <= value <= high,
+            }
+        )
+    return rows
