@@ -77,11 +77,11 @@ def _asked(text: str) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], folder: Path) -> None:
-    from orchestrator.report import status_text
+    from orchestrator.report import tables
     from orchestrator.units import count
 
     if rows:
-        status_text.console().print(_table(rows))
+        tables.console().print(_table(rows))
     print(f"{count(len(rows), 'campaign')} in {folder}")
 
 

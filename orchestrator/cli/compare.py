@@ -25,7 +25,7 @@ from orchestrator.models.comparison.conditions import Condition
 from orchestrator.models.comparison.pairs import aligned
 from orchestrator.report import comparison, comparison_facts, comparison_text, junit
 from orchestrator.report.callpath_names import selected
-from orchestrator.report.status_text import console
+from orchestrator.report.tables import console
 from orchestrator.types import Measurements, Point, format_value
 
 _WITHOUT = "none"

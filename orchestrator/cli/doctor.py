@@ -26,7 +26,7 @@ from orchestrator.doctor.examination import Group
 from orchestrator.doctor.probe import here
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.commands import environment
-from orchestrator.report import status_text
+from orchestrator.report import tables
 
 _STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.MISSING: "dim", Status.FAILED: "red"}
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.try_one and load is None:
         raise CampaignError("--try needs a campaign: orchestrator doctor CAMPAIGN.yaml --try")
     groups = []
-    console = status_text.console(highlight=False)
+    console = tables.console(highlight=False)
     with interruptible() if arguments.try_one else nullcontext() as interrupted:
         for group in examination.examine(load, arguments.directory, here(environment()), interrupted):
             groups.append(group)

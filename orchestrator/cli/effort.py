@@ -13,14 +13,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.common import print_json
 from orchestrator.errors import MissingInput
 from orchestrator.instrumentation import build as build
 from orchestrator.readers import effort
-from orchestrator.report.status_text import console
+from orchestrator.report.tables import console, titled
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,12 +72,7 @@ def _show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"ranks": profile.values.shape[1], "callpaths": rows})
         return 0
-    table = Table(
-        title=f"{profile.values.shape[1]} ranks, {len(rows)} call paths; counts are sums over ranks",
-        title_justify="left",
-        show_edge=False,
-        pad_edge=False,
-    )
+    table = titled(f"{profile.values.shape[1]} ranks, {len(rows)} call paths; counts are sums over ranks")
     table.add_column("call path", overflow="fold")
     for metric in profile.metrics:
         table.add_column(metric, justify="right")

@@ -30,7 +30,7 @@ from orchestrator.generate import manifest
 from orchestrator.models.effort import EFFORT
 from orchestrator.report import figures, noise_report
 from orchestrator.report.callpath_names import shortened
-from orchestrator.report.status_text import console
+from orchestrator.report.tables import console
 from orchestrator.types import Measurements
 
 _TIMES = ("time", "cpu_time")  # of programs' runs

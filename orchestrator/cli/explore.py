@@ -16,7 +16,7 @@ from orchestrator.errors import ModelError
 from orchestrator.report import explore, explore_page, noise_report
 from orchestrator.report.callpath_names import selected
 from orchestrator.report.explore_statistics import INTERVALS
-from orchestrator.report.status_text import console
+from orchestrator.report.tables import console
 from orchestrator.types import Measurements
 
 _FILE = Path("explore.html")

@@ -17,7 +17,7 @@ from orchestrator.models.intervals import checked_levels
 from orchestrator.report import extrapolation, scaling_document
 from orchestrator.report.callpath_names import named, selected
 from orchestrator.report.models_document import describe, label
-from orchestrator.report.status_text import console, interval, intervals_table, models_table
+from orchestrator.report.tables import console, interval, intervals_table, models_table
 from orchestrator.types import Measurements, Point, format_value
 
 

@@ -21,7 +21,7 @@ from orchestrator.control.execution import executor
 from orchestrator.control.expectation import expect
 from orchestrator.control.rehearsal import Options
 from orchestrator.executors.slurm.cluster import Cluster
-from orchestrator.report import rehearsal_text, status_text
+from orchestrator.report import rehearsal_text, tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json(document)
     else:
         for line in rehearsal_text.expectation(document["rehearsal"]):
-            status_text.console(highlight=False).print(line)
+            tables.console(highlight=False).print(line)
         plan_text.show_scripts(document, len(document["runs"]) if arguments.scripts else 1)
     return 0
 

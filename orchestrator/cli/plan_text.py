@@ -11,7 +11,7 @@ from rich.text import Text
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import shapes
-from orchestrator.report import status_text, wording
+from orchestrator.report import tables, wording
 from orchestrator.units import count, hours_in, plain
 
 _EFFORT = " (effort)"
@@ -23,7 +23,7 @@ def show_batch(chosen: Campaign, document: dict[str, Any], validated: Mapping[st
 
     ``validated``: what the run at the evaluation point occupies, if one is to be made.
     """
-    console = status_text.console(highlight=False)
+    console = tables.console(highlight=False)
     for line in _space_lines(chosen, document, validated):
         console.print(line)
     console.print(_batch_table(document))
@@ -55,9 +55,7 @@ def _space_lines(
 
 def _batch_table(document: dict[str, Any]) -> Table:
     runs = document["runs"]
-    table = Table(
-        title=f"first batch: {count(len(runs), 'run')}", title_justify="left", show_edge=False, pad_edge=False
-    )
+    table = tables.titled(f"first batch: {count(len(runs), 'run')}")
     for column in ("point", "repetitions", "cores", "limit s", "why"):
         table.add_column(column, overflow="fold")
     repetitions = Counter(_name(item) for item in runs)
@@ -135,12 +133,12 @@ def show_points(points: list[dict[str, Any]]) -> None:
     """Print every point with its resources."""
     if not points:
         return
-    table = Table(title="every point", title_justify="left", show_edge=False, pad_edge=False)
+    table = tables.titled("every point")
     for column in ("point", "resources", "cores"):
         table.add_column(column, overflow="fold")
     for item in points:
-        table.add_row(Text(status_text.configuration(item)), Text(shapes.described(item)), str(item["cores"]))
-    status_text.console(highlight=False).print(table)
+        table.add_row(Text(tables.configuration(item)), Text(shapes.described(item)), str(item["cores"]))
+    tables.console(highlight=False).print(table)
 
 
 def _points(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -153,7 +151,7 @@ def _points(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def show_scripts(document: dict[str, Any], scripts: int) -> None:
     """Print the scripts of the first ``scripts`` points of the batch."""
-    console = status_text.console(highlight=False)
+    console = tables.console(highlight=False)
     kinds = Counter[bool]()
     for key, item in _points(document).items():
         kinds[key.endswith(_EFFORT)] += 1

@@ -84,11 +84,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _print(table: list[dict[str, Any]], campaign: Mapping[str, Any], most: int) -> None:
-    from orchestrator.report import runs_table, status_text
+    from orchestrator.report import runs_table, tables
     from orchestrator.units import count
 
     if table:
-        console = status_text.console()
+        console = tables.console()
         # Where even the figures find no space, a terminal wraps them.
         console.print(runs_table.to_table(table[:most], campaign, console.width), crop=False)
     more = f", {count(most, 'row')} shown: --limit 0 shows all" if len(table) > most else ""

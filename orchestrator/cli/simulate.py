@@ -20,7 +20,7 @@ from orchestrator.cli.run import add_directory
 from orchestrator.control import outcome, overview
 from orchestrator.control.rehearsal import Options, Rehearsal, prepare
 from orchestrator.errors import CampaignError
-from orchestrator.report import advice, rehearsal_text, status_text
+from orchestrator.report import advice, rehearsal_text, status_text, tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +94,7 @@ def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool, *, kept: bool) 
         common.print_json(document)
     else:
         status_text.print_status(document)
-        status_text.console().print(rehearsal_text.render(document["rehearsal"]))
+        tables.console().print(rehearsal_text.render(document["rehearsal"]))
     if state.stopped is not None:
         return 0
     if state.paused is not None:

@@ -57,7 +57,7 @@ def _one_run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         common.print_json(document)
     else:
-        from orchestrator.report import dossier_text, status_text
+        from orchestrator.report import dossier_text, tables
 
-        status_text.console().print(dossier_text.render(document), soft_wrap=True)
+        tables.console().print(dossier_text.render(document), soft_wrap=True)
     return 0

@@ -22,7 +22,7 @@ from orchestrator.control.assembly import assemble
 from orchestrator.control.suggest import Answer, Question, Suggestion
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
-from orchestrator.report import ramble, status_text
+from orchestrator.report import ramble, tables
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Value
 from orchestrator.units import cost_unit, format_cost
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif suggestions and arguments.format == "ramble":
         print(ramble.experiments([_proposal(item) for item in suggestions]), end="")
     elif suggestions:
-        status_text.console().print(_table(suggestions))
+        tables.console().print(_table(suggestions))
     else:
         print(_nothing(answer, arguments.budget), file=_other(arguments))
     return 0

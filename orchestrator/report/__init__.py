@@ -15,5 +15,5 @@ figure is put into the document first; its text only reads the document.
   and `explore_figures`; `noise_report`; for other tools `export` and `ramble`.
 - The HTML report is `page`, a package with its own document. `html_sections` are for notebooks and
   ``orchestrator serve``.
-- Shared: `wording` of figures, `metrics` and their units, `callpath_names`, `html_parts`.
+- Shared: `wording` of figures, `metrics` and their units, `callpath_names`, `tables`, `html_parts`.
 """

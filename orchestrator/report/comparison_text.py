@@ -12,6 +12,7 @@ from rich.text import Text
 from orchestrator.report.callpath_names import named
 from orchestrator.report.comparison_facts import EXECUTOR, INSTANTS
 from orchestrator.report.models_document import SHORTENED, label
+from orchestrator.report.tables import titled
 from orchestrator.report.wording import last_event
 from orchestrator.types import Point
 from orchestrator.units import count
@@ -185,7 +186,7 @@ def _interval(known: Mapping[str, Any]) -> str:
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", caption_justify="left", show_edge=False, pad_edge=False)
+    table = titled(title)
     for column in columns:
         table.add_column(column, overflow="fold")
     return table

@@ -8,16 +8,8 @@ from typing import Any
 
 from orchestrator.report import html_parts
 from orchestrator.report.models_document import label, legend, shown
-from orchestrator.report.status_text import (
-    configuration,
-    fastest_lines,
-    inside,
-    interval,
-    kept_back,
-    reference_line,
-    run_interval,
-    standing,
-)
+from orchestrator.report.status_text import kept_back, reference_line, standing
+from orchestrator.report.tables import configuration, fastest_lines, inside, interval, run_interval
 from orchestrator.report.wording import measure, place, smape
 from orchestrator.types import Point
 from orchestrator.units import count, hours_in, uncertainty

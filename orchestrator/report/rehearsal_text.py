@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.report.metrics import with_unit
-from orchestrator.report.status_text import interval
+from orchestrator.report.tables import interval, titled
 from orchestrator.report.wording import about, measure
 from orchestrator.types import Point
 from orchestrator.units import count, hours_in, plain, uncertainty
@@ -100,9 +100,7 @@ def _why(outcome: Mapping[str, Any]) -> str:
 def found_table(outcome: Mapping[str, Any]) -> Table:
     """Return predicted against true values at the evaluation point, the largest times first."""
     rows = sorted(outcome["found"], key=lambda row: -float(row["truth"]))
-    table = Table(
-        title=f"found at {Point.of(outcome['point'])}", title_justify="left", show_edge=False, pad_edge=False
-    )
+    table = titled(f"found at {Point.of(outcome['point'])}")
     for column in ("call path", "metric"):
         table.add_column(column)
     for column in ("truth", "predicted", "error %"):
@@ -121,5 +119,4 @@ def found_table(outcome: Mapping[str, Any]) -> Table:
         table.add_row(*(Text(cell) for cell in cells))
     if len(rows) > _ROWS:
         table.caption = f"and {count(len(rows) - _ROWS, 'other')} with smaller times: --json"
-        table.caption_justify = "left"
     return table

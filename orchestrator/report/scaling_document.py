@@ -12,7 +12,7 @@ from rich.text import Text
 from orchestrator.models.base import Model, holds_at
 from orchestrator.models.scaling import Band, Curve, Limit, Study, curve_and_limit, has_speedup
 from orchestrator.report.models_document import label, number
-from orchestrator.report.status_text import interval
+from orchestrator.report.tables import interval, titled
 from orchestrator.types import Point, format_value
 
 DEFAULT_TARGET = 0.5
@@ -105,7 +105,7 @@ def table(described: Mapping[str, Any], speedup: Mapping[str, Any]) -> Table:
         if name != speedup["along"]
     )
     title = f"{label(described)} {described['metric']}" + (f" ({rest})" if rest else "")
-    result = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    result = titled(title)
     result.add_column("N", justify="right")
     for column in ("time s", "speedup", "efficiency %", "core-hours"):
         result.add_column(column, justify="right")

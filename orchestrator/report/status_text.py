@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from orchestrator.journal.setbacks import alike
@@ -20,10 +18,18 @@ from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
 from orchestrator.policy import failing
 from orchestrator.report import advice
-from orchestrator.report.callpath_names import named
 from orchestrator.report.extrapolation import steep
-from orchestrator.report.metrics import meanings, units, with_unit
-from orchestrator.report.models_document import is_inside, label, legend, run_ends, shown
+from orchestrator.report.metrics import meanings, units
+from orchestrator.report.models_document import label
+from orchestrator.report.tables import (
+    WIDTH,
+    console,
+    fastest_lines,
+    fastest_table,
+    models_table,
+    predicted,
+    validation_table,
+)
 from orchestrator.report.wording import (
     REHEARSAL,
     about,
@@ -32,13 +38,11 @@ from orchestrator.report.wording import (
     moment,
     outage,
     point_of,
-    smape,
     uncertainty_line,
 )
-from orchestrator.types import Point, format_value
+from orchestrator.types import Point
 from orchestrator.units import count, hours_in, plain, uncertainty
 
-_WIDTH = 120
 # Rows of which a table shows all, and the share of the largest value below which longer ones leave rows out.
 _ROWS = 30
 _REASONS = 5  # of the last round's choices; more of them are only counted
@@ -301,12 +305,6 @@ def _left_out_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return notes[:_REASONS] + ([f"and {count(rest, 'other note')}: status --json"] if rest > 0 else [])
 
 
-def predicted(model: Mapping[str, Any]) -> float | None:
-    """Return what a described model predicts at its first point; None without any."""
-    value: float | None = model["predictions"][0]["value"] if model["predictions"] else None
-    return value
-
-
 def _large(rows: Sequence[dict[str, Any]], values: Sequence[float | None]) -> list[dict[str, Any]]:
     """Return the rows for which a screen has space: all, or those whose value is not small for their metric.
 
@@ -324,154 +322,10 @@ def _large(rows: Sequence[dict[str, Any]], values: Sequence[float | None]) -> li
     ]
 
 
-def models_table(models: Sequence[dict[str, Any]], known: Mapping[str, str] | None = None) -> Table:
-    """Return a table of models, as `models_document.describe` gives them; ``known``: units by metric."""
-    predicted = next((m["predictions"][0]["point"] for m in models if m["predictions"]), None)
-    where = Point.of(predicted) if predicted else None
-    table = Table(title="models", title_justify="left", show_edge=False, pad_edge=False)
-    table.add_column("call path", overflow="fold")
-    table.add_column("metric")
-    table.add_column("model", overflow="fold")
-    table.add_column("SMAPE %", justify="right")
-    if where is not None:
-        table.add_column(f"at {where}", justify="right")
-    for model in named(models):
-        row = [label(model), with_unit(model["metric"], known), shown(model), smape(model["smape"])]
-        if where is not None:
-            row.append(interval(model["predictions"][0]) if model["predictions"] else "")
-        table.add_row(*map(Text, row))
-    if explained := legend(models):
-        table.caption, table.caption_justify = explained, "left"
-    return table
-
-
-def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
-    """Return a table of intervals at several levels; ``measured`` ones are of the mean of so many runs."""
-    table = Table(title="intervals", title_justify="left", show_edge=False, pad_edge=False)
-    for column in ("call path", "metric", "at", "of"):
-        table.add_column(column)
-    places = [prediction for model in models for prediction in model["predictions"]]
-    for level in dict.fromkeys(item["level"] for place in places for item in place["intervals"]):
-        table.add_column(f"{level:g} %", justify="right")
-    further = "one further run" if runs == 1 else f"the mean of {runs} further runs"
-    for model in named(models):
-        for prediction in model["predictions"]:
-            what = (label(model), with_unit(model["metric"]), str(Point.of(prediction["point"])))
-            for kind, shown_kind in (("mean", "the true mean"), ("measured", further)):
-                found = (item for item in prediction["intervals"] if item["kind"] == kind)
-                ends = (f"[{_figure(item['low'])}, {_figure(item['high'])}]" for item in found)
-                table.add_row(*map(Text, (*what, shown_kind, *ends)))
-                what = ("", "", "")
-    return table
-
-
-def validation_table(rows: Sequence[dict[str, Any]], known: Mapping[str, str] | None = None) -> Table:
-    """Return predicted against measured values of one run at the evaluation point, and whether they agree."""
-    table = Table(
-        title=f"validation at {Point.of(rows[0]['point'])}",
-        title_justify="left",
-        show_edge=False,
-        pad_edge=False,
-    )
-    for column in ("call path", "metric"):
-        table.add_column(column)
-    for column in ("measured", "predicted, one run", "error %"):
-        table.add_column(column, justify="right")
-    table.add_column("inside")
-    for row in named(rows):
-        cells = (
-            row["callpath"],
-            with_unit(row["metric"], known),
-            _figure(row["measured"]),
-            run_interval(row),
-            _figure(row["error_percent"], "{:+.1f}"),
-            inside(row),
-        )
-        table.add_row(*map(Text, cells))
-    return table
-
-
-def inside(row: Mapping[str, Any]) -> str:
-    """Return whether a measured value lies in the interval predicted for a run; a dash without one."""
-    return {True: "yes", False: "no", None: "-"}[is_inside(row)]
-
-
-def fastest_table(fastest: Mapping[str, Any]) -> Table:
-    """Return the fastest measured configurations, with what the models give there.
-
-    They are from `orchestrator.control.fastest`.
-    """
-    title = f"fastest measured configurations, of {count(fastest['points'], 'point')}"
-    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
-    table.add_column("configuration", overflow="fold")
-    for column in ("measured s", "runs", "predicted s"):
-        table.add_column(column, justify="right")
-    for row in fastest["measured"]:
-        predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
-        table.add_row(*map(Text, (configuration(row), _figure(row["seconds"]), str(row["runs"]), predicted)))
-    return table
-
-
-def fastest_lines(fastest: Mapping[str, Any]) -> list[str]:
-    """Return which configuration is predicted to be fastest, and how many others may be as fast."""
-    row = fastest["predicted"]
-    if row is None:
-        return []
-    value = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
-    measured = "not measured yet" if row["seconds"] is None else f"measured {_figure(row['seconds'])} s"
-    lines = [
-        f"fastest by prediction, of {count(fastest['candidates'], 'point')}: {configuration(row)}: "
-        f"{value} s, {measured}"
-    ]
-    alike = fastest.get("alike")  # not of models that an earlier version published
-    if alike and alike["points"]:
-        common = alike["common"]
-        shared = f"; all of these have {configuration({'point': common})}" if common else ""
-        others = count(alike["points"], "other point")
-        lines.append(
-            f"maybe as fast: {others}, with intervals that begin below {_figure(row['high'])} s{shared}"
-        )
-    return lines
-
-
-def configuration(row: Mapping[str, Any]) -> str:
-    """Return the parameters of a configuration as text."""
-    return ", ".join(f"{name}={format_value(value)}" for name, value in row["point"].items())
-
-
-def interval(prediction: dict[str, Any]) -> str:
-    """Return a predicted value and its interval as text; a dash where the model says nothing."""
-    if prediction["value"] is None:
-        return "-"
-    low, high = _figure(prediction["low"]), _figure(prediction["high"])
-    return f"{_figure(prediction['value'])} [{low}, {high}]"
-
-
-def run_interval(row: Mapping[str, Any]) -> str:
-    """Return what is predicted of a run that was measured to check models, as text."""
-    low, high = run_ends(row)
-    return interval({"value": row["predicted"], "low": low, "high": high})
-
-
-def _figure(value: float | None, form: str = "{:.4g}") -> str:
-    return "-" if value is None else form.format(value)
-
-
-def console(highlight: bool = True) -> Console:
-    """Return where tables are printed: in files and pipes wide enough not to fold models.
-
-    Brackets are no markup there: names of columns, call paths and files have them.
-    """
-    found = Console(emoji=False, markup=False, highlight=highlight)
-    if found.is_terminal or "COLUMNS" in os.environ:
-        return found
-    return Console(width=_WIDTH, emoji=False, markup=False, highlight=highlight)
-
-
 def plain_text(status: Mapping[str, Any], directory: Path | None = None) -> str:
     """Return the document as text without colours."""
     stream = io.StringIO()
-    Console(file=stream, width=_WIDTH, color_system=None, emoji=False, markup=False).print(
+    Console(file=stream, width=WIDTH, color_system=None, emoji=False, markup=False).print(
         render(status, directory)
     )
     return stream.getvalue().rstrip()

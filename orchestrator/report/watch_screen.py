@@ -16,7 +16,8 @@ from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.models.effort import EFFORT
 from orchestrator.report.callpath_names import named
 from orchestrator.report.models_document import label, shown
-from orchestrator.report.status_text import interval, pace_line, predicted, standing
+from orchestrator.report.status_text import pace_line, standing
+from orchestrator.report.tables import interval, predicted
 from orchestrator.report.wording import about, instant, moment, smape, uncertainty_line
 from orchestrator.storage import iso
 from orchestrator.types import Point

@@ -17,7 +17,7 @@ from orchestrator.journal.measurements import WHOLE_RUN, counting_keeps_failing,
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.policy import effort_runs
-from orchestrator.report import status_text
+from orchestrator.report import status_text, tables
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run
 from tests.journal.attempts import attempt_finished, attempt_intended
@@ -145,7 +145,7 @@ def test_a_campaign_counts_every_point_once_and_is_charged_for_it(chosen: Campai
 
 def test_the_status_says_how_far_the_counting_is(chosen: Campaign, tmp_path: Path) -> None:
     state = session.run(chosen, tmp_path / "c")
-    console = status_text.console()
+    console = tables.console()
     with console.capture() as captured:
         console.print(status_text.render(overview.status_of(chosen, state)))
     shown = captured.get()

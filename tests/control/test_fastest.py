@@ -11,7 +11,7 @@ import pytest
 from orchestrator import space
 from orchestrator.control import runtime
 from orchestrator.models import uncertainty
-from orchestrator.report import status_text
+from orchestrator.report import tables
 from orchestrator.types import Point
 from tests.cli.running import Result, run
 from tests.strategies.views import TrueModel
@@ -106,7 +106,7 @@ def test_a_configuration_that_is_faster_than_all_others_has_none_beside_it() -> 
 
 def test_models_that_an_earlier_version_published_do_not_say_what_is_as_fast() -> None:
     row = {"point": {"n": 2}, "seconds": 2.0, "runs": 1, "predicted": 2.0, "low": 1.9, "high": 2.1}
-    (line,) = status_text.fastest_lines({"predicted": row, "candidates": 3})
+    (line,) = tables.fastest_lines({"predicted": row, "candidates": 3})
     assert line == "fastest by prediction, of 3 points: n=2: 2 [1.9, 2.1] s, measured 2 s"
 
 
@@ -151,8 +151,8 @@ def test_the_fastest_is_the_time_of_the_whole_run() -> None:
 def test_configurations_without_models_are_shown_without_predictions() -> None:
     row = {"point": {"n": 8}, "seconds": 0.5, "runs": 2, "predicted": None, "low": None, "high": None}
     found = {"measured": [row], "predicted": None, "points": 1, "candidates": 3, "callpaths": ["main"]}
-    assert status_text.fastest_lines(found) == []
-    assert status_text.fastest_table(found).row_count == 1
+    assert tables.fastest_lines(found) == []
+    assert tables.fastest_table(found).row_count == 1
 
 
 def test_the_uncertainty_over_points_is_their_median_and_unknown_where_most_have_no_model() -> None:

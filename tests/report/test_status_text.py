@@ -6,14 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
-from orchestrator.report.status_text import (
-    _given_up_lines,
-    _jobs_line,
-    _left_out_lines,
-    _reason_lines,
-    models_table,
-    validation_table,
-)
+from orchestrator.report.status_text import _given_up_lines, _jobs_line, _left_out_lines, _reason_lines
+from orchestrator.report.tables import models_table, validation_table
 
 NO_BELIEF = "their models give no covariances between points, so chosen as gpr does"
 

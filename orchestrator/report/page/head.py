@@ -13,7 +13,7 @@ from orchestrator.report.page import validation
 from orchestrator.report.page.history import History
 from orchestrator.report.page.numerals import figure, interval, powers
 from orchestrator.report.page.subject import Subject
-from orchestrator.report.status_text import configuration, fastest_lines
+from orchestrator.report.tables import configuration, fastest_lines
 from orchestrator.report.wording import clock, discarded_lines, moment, place, rehearsed
 from orchestrator.storage import iso
 from orchestrator.types import format_value
