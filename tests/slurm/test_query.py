@@ -71,9 +71,12 @@ def test_any_text_is_read_or_refused(parse: Callable[[str], list[Job]], text: st
         assert not jobs or "|" in text
 
 
-def test_a_job_has_not_ended_before_accounting_knows_when() -> None:
-    """A slurmctld that was restarted tells the state first; the seconds of such a row are those until now."""
-    [job] = parse_accounting("1_0|mo|COMPLETED|3|n1|1|Unknown")
+@pytest.mark.parametrize(
+    "row", ["COMPLETED|3|n1|1|Unknown", "COMPLETED|0|None assigned|0|2026-11-20T12:00:00"]
+)
+def test_a_job_has_not_ended_before_accounting_knows_all_of_it(row: str) -> None:
+    """A slurmctld that was restarted tells the state first: seconds until now, or none, are not the last."""
+    [job] = parse_accounting(f"1_0|mo|{row}")
     assert (job.state, job.elapsed) == ("COMPLETING", None)
 
 

@@ -111,6 +111,7 @@ def in_one_line(complaint: str, command: str) -> str:
 
 _QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%N|%C|%r"
 _ACCOUNTING_FIELDS = "JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS,End"
+_RAN = frozenset({"COMPLETED", "TIMEOUT", "OUT_OF_MEMORY"})  # states that only a job on nodes comes to
 _LONGEST_ARGUMENT = 100_000  # bytes; Linux refuses more than 128 KiB
 _MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
 
@@ -223,12 +224,14 @@ def parse_accounting(text: str) -> list[Job]:
         try:
             identifier, name, state, elapsed, nodes, cpus, end = line.split("|")
             number, _, indices = identifier.partition("_")
-            if meaning(state) is AttemptState.LOST and end == "Unknown":
-                # Until the end is known as well as the state, the seconds go on.
+            somewhere = nodes not in ("", "None assigned")
+            ended = meaning(state) is AttemptState.LOST
+            if ended and (end == "Unknown" or (word(state) in _RAN and not somewhere)):
+                # slurmdbd has its state, but not yet its end or its start: the seconds will change.
                 state = "COMPLETING"
             # A requeue is the end of one start: its time was spent, whatever becomes of the job.
             over = meaning(state) is AttemptState.LOST or word(state) == "REQUEUED"
-            seconds = 0.0 if nodes in ("", "None assigned") else float(_integer(elapsed or "0"))
+            seconds = float(_integer(elapsed or "0")) if somewhere else 0.0
             jobs += [
                 Job(
                     name=name,
