@@ -131,7 +131,7 @@ class Job:
     started
         Unix seconds; None where it has not started, or the source does not say.
     elapsed
-        Seconds charged for it, or None before its end.
+        Seconds charged for it, or None before its end, or where they are not known.
     reason
         Why it is still queued.
     nodes
@@ -198,7 +198,9 @@ def parse_queue(text: str) -> list[Job]:
             started, ended = (_instant(start) if nodes else None), _instant(end)
             over = meaning(state) is AttemptState.LOST
             # The clock of slurmctld may have been set back meanwhile.
-            elapsed = max(0.0, ended - started) if started is not None and ended is not None else 0.0
+            elapsed = None if word(state) in _RAN else 0.0
+            if started is not None and ended is not None:
+                elapsed = max(0.0, ended - started)
             jobs.append(
                 Job(
                     name=name,

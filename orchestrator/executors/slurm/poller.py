@@ -252,7 +252,7 @@ def _combine(queued: Sequence[Job], accounted: Sequence[Job], accounting_error: 
     return JobStatus(
         active=tuple(active),
         ended=tuple(ended),
-        elapsed=sum(job.elapsed or 0.0 for job in known) if over_for_good else None,
+        elapsed=sum(job.elapsed or 0.0 for job in known) if over_for_good and known else None,
         accounted=bool(accounted),
         accounting_active=bool({job.number for job in accounted} - over),
         never_started=bool(accounted)
