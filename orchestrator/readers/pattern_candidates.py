@@ -18,6 +18,7 @@ _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b",
 _WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
 MOST = 12
 _MANY = 5
+_MERE_TIME = re.compile(r"time\W*\d\S*", re.IGNORECASE)
 _SHARE = 0.1  # of the time of a whole run, below which a time is hardly that of the run
 
 
@@ -117,6 +118,8 @@ def _times(text: str, elapsed: float, longest: float) -> tuple[Candidate, ...]:
     possible = [item for item in merged if item.value <= elapsed]
     if any(map(_names_the_whole, possible)):
         merged = possible  # what is longer than the whole run is a time of what is simulated
+    if not all(map(_is_mere_time, filter(_names_the_whole, merged))):
+        merged = [item for item in merged if not (_names_the_whole(item) and _is_mere_time(item))]
     least = _SHARE * elapsed
     largest = max((item.value for item in merged), default=0.0)
     ranked = sorted(merged, key=lambda item: _rank(item, least if largest >= least else 0.0))[:MOST]
@@ -176,6 +179,11 @@ def _is_so_far(values: Sequence[float], elapsed: float) -> bool:
 
 def _names_the_whole(item: Candidate) -> bool:
     return set(item.callpath.lower().split()) <= _WHOLE
+
+
+def _is_mere_time(item: Candidate) -> bool:
+    """Whether a line has only that word and a number: beside `Wall clock` this is what was simulated."""
+    return bool(_MERE_TIME.fullmatch(item.line))
 
 
 def _follows_a_number(item: Candidate) -> bool:

@@ -53,7 +53,11 @@ _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
 # Between a duration of several parts and the same in seconds: `0 minutes 4 seconds (4.585 seconds)`.
 _AGAIN = re.compile(r"\s*([(\[=])\s*")
 _SIMULATED_UNITS = ("fs", "ps")
-_SIMULATED = re.compile(r"\b(?:dt|cycle|cycles|step|steps)\s*=", re.IGNORECASE)  # so is what is beside it
+# So is what is beside it: `Step 5 time 0.016 timestep 4.00E-03`, `time = 0.0022, tstop = 0.6`.
+_SIMULATED = re.compile(
+    r"\b(?:dt|cycle|cycles|step|steps|t_?(?:stop|end|final))\s*=|\btime[ _]?step\s*[:=]?\s*\d*\.\d",
+    re.IGNORECASE,
+)
 _END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
 
 

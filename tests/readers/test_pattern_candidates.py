@@ -106,10 +106,20 @@ def test_times_are_found_with_their_unit(line: str, value: float) -> None:
         "output every 5 seconds",
         "time limit: 3600 s",
         "timer resolution (s): 1e-6",
+        " Step       5 time   0.0160000 timestep   4.00E-03",  # TeaLeaf
+        "time  =   2.277871e-03, tstop =   6.000000e-01",  # PENNANT
     ],
 )
 def test_what_is_no_time_is_left_out(line: str) -> None:
     assert times(line) == ()
+
+
+@pytest.mark.parametrize("simulated", ["4.0000000000000008E-002", "0.25"])
+def test_a_time_without_words_is_simulated_where_another_is_called_that_of_the_clock(simulated: str) -> None:
+    """As TeaLeaf prints both after a run, whatever is longer."""
+    text = f" Time    {simulated}\n step: 10 0.1E+03\n\n Wall clock    5.4540634155273438E-003\n"
+    assert [(item.callpath, item.value) for item in times(text, 0.4)] == [("main", 5.4540634155273438e-3)]
+    assert read(f"Time {simulated}\n") == {"main": float(simulated)}
 
 
 def test_patterns_fit_the_output_of_another_run() -> None:
