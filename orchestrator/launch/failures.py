@@ -93,6 +93,8 @@ SIGNS = (
         r"|^ORTE was unable to reliably start one or more daemons"
         r"|^An? (?:ORTE|PRTE) daemon has unexpectedly failed",
     ),
+    # Launchers that begin and end at the same time remove the folder that they share from under each other.
+    _sign("the launcher could not make its folder", r"^[ \t]*(?:orte|prte)_session_dir failed[ \t]*$"),
     _sign(
         "a proxy of the launcher was lost",
         r"^\[(?:mpiexec|proxy:[\d:]+)@[^\]]+\] .*(?:assert \(!closed\) failed|unable to connect to proxy"

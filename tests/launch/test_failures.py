@@ -61,6 +61,13 @@ INFRASTRUCTURE = {
     "orte": "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[7,0],0] on node n1\n",
     "orte, start": "An ORTE daemon has unexpectedly failed after launch and before\ncommunicating back",
     "orte, rsh": "A daemon (pid 4711) died unexpectedly with status 255 while attempting\nto launch",
+    "orte, folder": (
+        "A call to mkdir was unable to create the desired directory:\n\n"
+        "  Directory: /tmp/ompi.n1.0\n  Error:     File exists\n"
+        "[n1:32445] [[4675,0],0] ORTE_ERROR_LOG: Error in file ../../../orte/util/session_dir.c at line 107\n"
+        "It looks like orte_init failed for some reason; your parallel process is\nlikely to abort.\n\n"
+        "  orte_session_dir failed\n  --> Returned value Error (-1) instead of ORTE_SUCCESS\n"
+    ),
     "hydra": "[mpiexec@n1] control_cb (pm/pmiserv/pmiserv_cb.c:200): assert (!closed) failed",
     "stale script": "attempt: cannot start /c/run.sh: [Errno 116] Stale file handle: '/c/run.sh'",
     "program cannot be read": "/c/runs/p=2/time-1/attempt-1/run.sh: line 16: /opt/app: Input/output error",
