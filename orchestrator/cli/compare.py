@@ -27,6 +27,7 @@ from orchestrator.report import comparison, comparison_facts, comparison_text, j
 from orchestrator.report.callpath_names import selected
 from orchestrator.report.tables import console
 from orchestrator.types import Measurements, Point, format_value
+from orchestrator.units import count
 
 _WITHOUT = "none"
 
@@ -158,8 +159,8 @@ def _sides(arguments: argparse.Namespace) -> tuple[Measurements, Measurements]:
     if arguments.between is None:
         if len(paths) != 2:
             raise CampaignError(
-                f"{len(paths)} inputs: give two, A and B, or one with --between NAME=A,B; put several files "
-                "of one side into a folder"
+                f"{count(len(paths), 'input')}: give two, A and B, or one with --between NAME=A,B; put "
+                "several files of one side into a folder"
             )
         first, second = (inputs.read(arguments, [path]) for path in paths)
         return first, second

@@ -17,6 +17,7 @@ from orchestrator.journal import events
 from orchestrator.journal.codec import Entry, NewerVersion, TornLine, compact, decode
 from orchestrator.storage import YAML_SUFFIXES
 from orchestrator.types import Run
+from orchestrator.units import closest
 
 FILE_NAME = "journal.jsonl"
 
@@ -48,6 +49,10 @@ def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
     begun = directory.with_suffix("") if directory.suffix in YAML_SUFFIXES else directory
     if begun != directory and holds_campaign(begun):
         return NoCampaign(f"{directory} is no campaign directory; did you mean {begun}?")
+    if not directory.exists():
+        beside = {path.parent.name for path in directory.parent.glob(f"*/{FILE_NAME}")}
+        if (meant := closest(directory.name, sorted(beside))) is not None:
+            return NoCampaign(f"there is no directory {directory}; did you mean {directory.parent / meant}?")
     absent = "it is a file, no directory" if directory.is_file() else "there is no such directory"
     why = f"{files} is missing or empty" if directory.is_dir() else absent
     return NoCampaign(

@@ -117,6 +117,16 @@ def test_the_file_of_a_campaign_instead_of_its_directory_is_told_apart(command: 
     assert "campaign.yaml is no campaign directory; did you mean campaign?" in result.err
 
 
+def test_a_misspelt_directory_is_told_with_the_one_that_was_meant() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    assert run("run", "campaign.yaml", "--directory", "studies/weak-scaling").code == 0
+    for command in ("status", "resume", "report"):
+        result = run(command, "studies/weak-scalling")
+        assert result.code == 2
+        assert "no directory studies/weak-scalling; did you mean studies/weak-scaling?" in result.err
+    assert "begin one with" in run("status", "studies/other").err
+
+
 def test_a_campaign_file_is_found_by_name_below_the_current_directory_before_a_ready_one() -> None:
     folder = Path("studies/2025")
     folder.mkdir(parents=True)
