@@ -70,8 +70,9 @@ def _shortened(before: str, after: str) -> tuple[str, str]:
     pairs = enumerate(zip(before, after, strict=False))
     alike = next((k for k, (one, other) in pairs if one != other), min(len(before), len(after)))
     start = max(0, alike - _BEFORE) if max(len(before), len(after)) > _SHOWN else 0
-    cut = [text[start : start + _SHOWN] for text in (before, after)]
-    return ("..." * (start > 0) + cut[0], "..." * (start > 0) + cut[1])
+    end = start + _SHOWN
+    cut = ["..." * (start > 0) + text[start:end] + "..." * (len(text) > end) for text in (before, after)]
+    return cut[0], cut[1]
 
 
 def _duration(value: Any) -> str:

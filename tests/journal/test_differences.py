@@ -51,7 +51,7 @@ def test_long_values_are_told_where_they_differ() -> None:
     (found,) = differences({"executable": f"{folder}old/app"}, {"executable": f"{folder}new/app"})
     assert found.startswith("executable: ...") and found.endswith("new/app") and "old/app -> ..." in found
     (cut,) = differences({"template": "a" * 200}, {"template": "b" * 200})
-    assert cut == f"template: {'a' * 80} -> {'b' * 80}"
+    assert cut == f"template: {'a' * 80}... -> {'b' * 80}..."
 
 
 def test_the_unit_of_costs_is_no_rule() -> None:
