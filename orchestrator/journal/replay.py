@@ -14,6 +14,7 @@ import immutables
 from orchestrator.journal import allocations, attempt_end, discards, events, executables, setbacks
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import (
+    OF_VALUES,
     READ_AGAIN,
     UNREADABLE,
     Flights,
@@ -358,6 +359,7 @@ def _reread_completed(event: events.RereadCompleted, state: State) -> State:
     recovered = {run for run, item in state.reread.items() if item.recovered}
     for run, item in state.reread.items():
         runs[run] = _as_read_again(runs[run], item)
+    outdated = OF_VALUES if state.reread else frozenset[str]()
     discarded = state.discarded.mutate()
     for run in event.runs:
         discarded[run] = discarded[run]._replace(rereads=state.rereads + 1)
@@ -372,6 +374,8 @@ def _reread_completed(event: events.RereadCompleted, state: State) -> State:
         failed=tuple(run for run in state.failed if run not in recovered),
         infeasible=state.infeasible - {run.point for run in recovered if run.kind == "time"},
         consecutive_given_up=0 if recovered else state.consecutive_given_up,
+        machine={kind: text for kind, text in state.machine.items() if kind not in outdated},
+        remarked=state.remarked - outdated,
         reread=immutables.Map(),
         rereads=state.rereads + 1,
         discarded=discarded.finish(),

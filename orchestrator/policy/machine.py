@@ -1,5 +1,5 @@
 """Whether measurements can be trusted: other processes on the machine, times that drift, only zeros,
-times that are longer than the runs. Pure.
+times that are longer than the runs, or never differ. Pure.
 
 A drift is looked for only between repetitions of the same point: whatever a model gets wrong cannot look like
 one.
@@ -8,17 +8,17 @@ one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from orchestrator.journal.state import RunState, RunStatus, State
+from orchestrator.journal.state import NOT_MEASURED, ONLY_ZEROS, WRONG_UNIT, RunState, RunStatus, State
 from orchestrator.models.base import Floats
 from orchestrator.models.effort import EFFORT
 from orchestrator.types import Point, Run
-from orchestrator.units import plain
+from orchestrator.units import listed, plain
 
 BUSY = 0.1  # share of CPU time that others take from which runs count as disturbed. Chosen by hand
 _LEAST_SECONDS = 2.0  # of runs, below which the clock ticks of the kernel say little about shares
@@ -34,6 +34,10 @@ _LEAST_FREEDOM = 3
 # Times as long as all cores of a run together, from which on its unit is wrong: of hardware threads, each may
 # count. Chosen by hand.
 _TOO_LONG = 2.0
+# Points and repetitions without any difference, and digits that a value has at least, from which on times
+# were not measured: of fewer digits, rounded ones may well be equal. Chosen by hand.
+_SAME_POINTS, _SAME_REPETITIONS, _SAME_DIGITS = 3, 4, 5
+_NAMED = 3  # call paths in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +191,38 @@ def too_long(items: Iterable[RunState]) -> tuple[str, float] | None:
     return None if worst is None or medians[worst] <= _TOO_LONG else (worst, medians[worst])
 
 
+def never_differ(items: Iterable[tuple[Run, RunState]]) -> list[str]:
+    """Return the call paths whose times are the same in all repetitions, to more digits than chance permits.
+
+    Only of runs that were executed: a rehearsal may be without noise.
+    """
+    values: dict[str, dict[Point, list[float]]] = {}
+    for run, item in items:
+        for callpath, seconds in item.samples.get(_TIME, {}).items() if item.origin else ():
+            values.setdefault(callpath, {}).setdefault(run.point, []).append(seconds)
+    return sorted(callpath for callpath, points in values.items() if _are_the_same(points.values()))
+
+
+def _are_the_same(points: Iterable[Sequence[float]]) -> bool:
+    repeated = [values for values in points if len(values) > 1]
+    return (
+        len(repeated) >= _SAME_POINTS
+        and sum(len(values) - 1 for values in repeated) >= _SAME_REPETITIONS
+        and all(len(set(values)) == 1 for values in repeated)
+        and all(_digits(values[0]) >= _SAME_DIGITS for values in repeated)
+    )
+
+
+def _digits(value: float) -> int:
+    """Return the significant digits that a number was printed with; its unit may have rounded the last."""
+    mantissa = f"{value:.11e}".partition("e")[0]
+    return len(mantissa.replace(".", "").strip("-0"))
+
+
 def findings(state: State) -> dict[str, str]:
     """Return what is to be known of the measurements: one sentence with numbers for each kind of finding."""
-    runs = [item for _, item in timed(state)]
+    of_runs = list(timed(state))
+    runs = [item for _, item in of_runs]
     sentences = {}
     for kind, by, (who, remedy) in (
         ("busy machine", "others", ("other processes", "end them, or measure on another machine")),
@@ -202,14 +235,20 @@ def findings(state: State) -> dict[str, str]:
                 f"{load.runs} runs lost {100 * BUSY:.0f} % or more): {remedy}"
             )
     if zeros := only_zeros(runs):
-        sentences["only zeros"] = (
+        sentences[ONLY_ZEROS] = (
             f"every value of {', '.join(zeros)} is zero: the program's timer is too coarse for such short "
             "runs, or a pattern reads the wrong number"
         )
     if (longer := too_long(runs)) is not None:
-        sentences["wrong unit"] = (
+        sentences[WRONG_UNIT] = (
             f"{longer[0]} takes {plain(longer[1])} times as long as the whole runs that it was read from: "
             "its unit is another, or a pattern reads another number; correct it, then orchestrator reread"
+        )
+    if same := never_differ(of_runs):
+        sentences[NOT_MEASURED] = (
+            f"in all repetitions of a point the time of {listed(same, _NAMED)} is the same to the last "
+            "digit, so it was not measured: a pattern may read the time that the program simulates; correct "
+            "it, then orchestrator reread"
         )
     trend = drift(state)
     if trend is not None and trend.certain:

@@ -18,7 +18,7 @@ from orchestrator.journal.codec import Entry
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.replay import replay
-from orchestrator.journal.state import RunStatus
+from orchestrator.journal.state import WRONG_UNIT, RunStatus
 from orchestrator.journal.writer import Journal
 from orchestrator.report import advice, comparison_facts, dossier, log
 from orchestrator.types import Point, Run
@@ -179,6 +179,17 @@ def test_a_rehearsal_has_no_outputs(tmp_path: Path) -> None:
     session.run(chosen, tmp_path)
     with pytest.raises(CampaignError, match="a rehearsal leaves no outputs"):
         reread(tmp_path, chosen)
+
+
+def test_what_was_said_of_the_earlier_values_does_not_hold_any_more(begun: Path) -> None:
+    """Times of 10 s were read from runs of milliseconds."""
+    before = existing.replayed(begun)
+    assert WRONG_UNIT in before.machine and WRONG_UNIT in before.remarked
+    reread(begun, existing.load(begun))
+    assert existing.replayed(begun).machine == before.machine
+    reread(begun, load(INNER))
+    state = existing.replayed(begun)
+    assert WRONG_UNIT not in state.machine and WRONG_UNIT not in state.remarked
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

@@ -143,3 +143,36 @@ def test_times_that_are_longer_than_the_runs_are_reported(seconds: float, cost: 
     assert found.get("wrong unit", "").startswith(f"main->solve takes {told} times as long") == bool(told)
     glitch = {**runs, one: runs[one]._replace(samples={"time": {"main": 1e6}})}
     assert ("wrong unit" in machine.findings(State(runs=immutables.Map(glitch)))) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("simulated", "origin", "told"),
+    [
+        (0.002277871, "n1 1", True),  # as it is printed by a program without noise
+        (2277.871e-6, "n1 1", True),
+        (0.002277871, "", False),  # a rehearsal
+        (0.0023, "n1 1", False),  # rounded ones may be equal
+    ],
+)
+def test_times_that_are_the_same_in_all_repetitions_are_no_measurements(
+    simulated: float, origin: str, told: bool
+) -> None:
+    def after(repetitions: int, differs: float = 0.0) -> dict[str, str]:
+        runs = {
+            Run(Point.of(n=n), "time", k): RunState(
+                status=RunStatus.MEASURED,
+                elapsed=1.0,
+                origin=origin,
+                samples={"time": {"main": n * simulated + differs * k, "main->solve": 0.01234567 * k}},
+            )
+            for n in (1, 2, 3)
+            for k in range(1, repetitions + 1)
+        }
+        return machine.findings(State(runs=immutables.Map(runs)))
+
+    assert (
+        after(3).get("no measured time", "").startswith("in all repetitions of a point the time of main is")
+        == told
+    )
+    assert "no measured time" not in after(2)  # three pairs may be chance
+    assert "no measured time" not in after(3, differs=1e-9)
