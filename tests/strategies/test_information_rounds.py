@@ -185,6 +185,8 @@ def test_a_campaign_does_not_end_while_noise_is_a_guess() -> None:
     assert len(found) == 4 and all(choice.repetitions == 1 for choice in found)
     assert all("repetition 2" in choice.reason for choice in found)
     assert {at(4), at(64)} <= {choice.point for choice in found}
+    reference = view_of({**dict.fromkeys((8, 16, 32, 64), 1), 4: 9}, model=model)
+    assert {choice.point for choice in chosen(reference, model)} == {at(p) for p in (8, 16, 32, 64)}
     twice = view_of(dict.fromkeys((4, 8, 16, 32, 64), 2), model=model)
     assert isinstance(chosen(twice, model), Nothing)
     assert isinstance(chosen(replace(once, budget_left=0.5), model), Nothing)

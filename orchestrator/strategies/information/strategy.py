@@ -30,7 +30,8 @@ from orchestrator.types import Point
 # two parameters at 3 % of the cost (docs/evaluation.md); the share itself was chosen by hand.
 _LINES = 0.8
 _NO_BELIEF = "their models give no covariances between points"
-# Repetitions, of all points together, from which noise and lack of fit can be told apart. Chosen by hand.
+# Repeated points from which noise and lack of fit can be told apart: one alone, as that of reference runs,
+# does not show whether others are disturbed more. Chosen by hand.
 _REPEATED = 4
 MOST = "most information per cost"
 FURTHEST = "no run has as many cores yet, and the evaluation point has no fewer"
@@ -169,12 +170,12 @@ def most_informative(view: View, models: Sequence[Weighted], overhead: float) ->
 
 
 def repeated(view: View, stakes: Stakes) -> list[Choice]:
-    """Return second runs at points of all sizes, if hardly any point was repeated.
+    """Return second runs at points of all sizes, as long as fewer than four points were repeated.
 
     As long as the noise is a guess, what the models do not fit may be noise, which repetitions lower, or lack
     of fit, which they do not. A campaign must not end on that guess.
     """
-    if view.maximum_repetitions < 2 or sum(count - 1 for count in view.done.values()) >= _REPEATED:
+    if view.maximum_repetitions < 2 or sum(count > 1 for count in view.done.values()) >= _REPEATED:
         return []
     once = [
         point
