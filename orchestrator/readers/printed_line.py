@@ -52,6 +52,8 @@ _OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
 # Between a duration of several parts and the same in seconds: `0 minutes 4 seconds (4.585 seconds)`.
 _AGAIN = re.compile(r"\s*([(\[=])\s*")
+# Before a duration such as 0:00.12, as GNU time prints it; `Start time: 11:30:04` is none.
+_BEFORE_CLOCK = word("elapsed|wall|duration|took|runtime|run time")
 _SIMULATED_UNITS = ("fs", "ps")
 # So is what is beside it: `Step 5 time 0.016 timestep 4.00E-03`, `time = 0.0022, tstop = 0.6`.
 _SIMULATED = re.compile(
@@ -83,6 +85,13 @@ def of_line(line: str) -> Iterator[Candidate]:
     """Yield the times in a line: numbers with a label of their own."""
     if _SIMULATED.search(line):
         return
+    *words, last = line.rsplit(maxsplit=1) or [""]
+    if words and ":" in last and _BEFORE_CLOCK.search(words[0]):
+        label, seconds = line[: line.rindex(last)], printed_duration(last)
+        if seconds is not None and not is_no_time(label):
+            pattern = rf"^{_pattern(label)}(\S+?){_END}"
+            yield Candidate(callpath=words_of(label), pattern=pattern, value=seconds, line=line.strip())
+            return
     end, repeated = 0, False
     matches = list(VALUE.finditer(line))
     for match, following in zip_longest(matches, matches[1:]):
@@ -200,7 +209,7 @@ def printed(item: Candidate) -> str:
 
 def tick(item: Candidate) -> float:
     """Return the seconds of the last digit that a time was printed with; 0 where that is not known."""
-    digits = re.fullmatch(r"\d+(?:\.(\d*))?", printed(item))
+    digits = re.fullmatch(r"(?:\d+:)*\d+(?:\.(\d*))?", printed(item))
     return item.scale * 10.0 ** -len(digits[1] or "") if digits else 0.0
 
 

@@ -59,6 +59,9 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
         ("     PWSCF        :   1m 0.35s CPU   1m 2.72s WALL", 62.72),
         ("  Trace Time:   0 hours  0 minutes  4 seconds (4.585 seconds)", 4.585),
         ("elapsed 1m 3s = 63.52 s", 63.52),
+        ("\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:00.12", 0.12),
+        ("\tElapsed (wall clock) time (h:mm:ss or m:ss): 1:02:03", 3723.0),
+        ("Job Wall-clock time: 00:01:23", 83.0),
         ("elapsed 1m 3s (12 s of them waiting)", 63.0),
         ("time 1.5, of which 1 was waited", 1.5),
         ("I/O 250 ms", 0.25),
@@ -106,6 +109,8 @@ def test_times_are_found_with_their_unit(line: str, value: float) -> None:
         "output every 5 seconds",
         "time limit: 3600 s",
         "timer resolution (s): 1e-6",
+        "Start time: 11:30:04",
+        "elapsed: 12:30",  # minutes or hours
         " Step       5 time   0.0160000 timestep   4.00E-03",  # TeaLeaf
         "time  =   2.277871e-03, tstop =   6.000000e-01",  # PENNANT
     ],
@@ -120,6 +125,17 @@ def test_a_time_without_words_is_simulated_where_another_is_called_that_of_the_c
     text = f" Time    {simulated}\n step: 10 0.1E+03\n\n Wall clock    5.4540634155273438E-003\n"
     assert [(item.callpath, item.value) for item in times(text, 0.4)] == [("main", 5.4540634155273438e-3)]
     assert read(f"Time {simulated}\n") == {"main": float(simulated)}
+
+
+def test_the_wall_time_of_gnu_time_is_that_of_the_run() -> None:
+    one = """\tUser time (seconds): 0.10
+\tSystem time (seconds): 0.00
+\tPercent of CPU this job got: 85%
+\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:00.12
+\tMaximum resident set size (kbytes): 9876
+"""
+    assert read(one) == {"main": 0.12, "main->User": 0.1, "main->System": 0.0}
+    assert read(one, one.replace("0:00.12", "1:00:03"))["main"] == 3603.0
 
 
 def test_patterns_fit_the_output_of_another_run() -> None:
