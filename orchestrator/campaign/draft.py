@@ -156,8 +156,11 @@ def _evaluation_point(draft: Draft) -> list[str]:
     if not point:
         return []
     why = "where the models must hold"
+    chosen = [name for name, value in draft.evaluation_point.items() if isinstance(value, str)]
+    if chosen:
+        why += f": choose {' and '.join(chosen)}"
     if draft.beyond:
-        why += f": not to be measured on {draft.slots} cores (no validate: true)"
+        why += f"{';' if chosen else ':'} not to be measured on {draft.slots} cores (no validate: true)"
     return [_commented(f"evaluation_point: {{{point}}}", why)]
 
 

@@ -462,6 +462,7 @@ def test_texts_are_categories() -> None:
     assert shown.code == 0, shown.err
     chosen = loader.load(Path("kripke.yaml"))
     assert chosen.evaluation_point is not None and chosen.evaluation_point["layout"] == "ZGD"
+    assert "# where the models must hold: choose layout" in Path("kripke.yaml").read_text()
     assert {item.name: item.categorical for item in chosen.parameters} == {
         "p": False,
         "s": False,
