@@ -29,8 +29,8 @@ _CORE_VALUES = (1, 2, 4, 8, 16, 32, 64, 128)
 class Command:
     """A command with ``{parameters}``: the program, the rest as a template, its ranks, and threads of a rank.
 
-    ``copied`` are files that every run gets into its directory before the program starts, ``within`` the
-    parameters that stand in some of them, by path.
+    ``copied`` are files and folders that every run gets into its directory before the program starts,
+    ``within`` the parameters that stand in some of them, by path.
     """
 
     program: str
@@ -191,9 +191,9 @@ def launch_template(command: Command, name: str) -> str:
 
 
 def _copy(path: str, names: Sequence[str]) -> str:
-    """Return the line that brings a file into the directory of a run, with the values of its parameters."""
+    """Return the line that brings a file or folder into the directory of a run, with its values."""
     if not names:
-        return f"cp {shlex.quote(path)} .  # the command names it"
+        return f"cp -r {shlex.quote(path)} .  # the command names it"
     rules = " ".join(f"-e 's|{{{name}}}|{{{{{name}}}}}|g'" for name in names)
     target = shlex.quote(path.rpartition("/")[2])
     return f"sed {rules} {shlex.quote(path)} > {target}  # with the values of this run"

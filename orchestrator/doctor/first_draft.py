@@ -24,6 +24,7 @@ from orchestrator.units import did_you_mean
 
 _LEAST = {"local": 0.05, "slurm": 1.0}  # core-hours of a budget before a run says what is needed
 _LONGEST = 2**20  # bytes of an input file in which parameters are looked for
+_LARGEST_FOLDER = 2**24  # bytes of a folder of which every run gets a copy. Chosen by hand
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})")
 _INTERPRETERS = re.compile(r"python[\d.]*|julia|Rscript|perl|ruby|lua|octave|bash|sh")
 
@@ -189,24 +190,36 @@ def _doubled(command: Command, given: Mapping[str, tuple[Value, ...]]) -> dict[s
 def _with_files(command: Command) -> tuple[Command, str]:
     """Return a command that finds the files which it names in the directory of any run, and its script.
 
-    The script of an interpreter stays beside what it imports: it gets its absolute path. Other files are
-    copied: what was written by an earlier run must not be written by all.
+    The script of an interpreter stays beside what it imports: it gets its absolute path. Other files and
+    small folders are copied: what was written by an earlier run must not be written by all.
     """
     interprets = bool(_INTERPRETERS.fullmatch(Path(command.program).name))
     words, copied, script = [], dict[str, str](), ""
     for word in command.arguments:
         option, equals, value = word.rpartition("=")
         path, whole = Path(value), str(Path(value).resolve())
-        if path.is_absolute() or not path.is_file():
+        if path.is_absolute() or not (path.is_file() or _is_small_folder(path)):
             words.append(word)
-        elif interprets and not script and not equals:
+        elif interprets and not script and not equals and path.is_file():
             script = whole
             words.append(script)
         elif copied.setdefault(path.name, whole) == whole:
-            words.append(f"{option}{equals}{path.name}")
+            words.append(f"{option}{equals}{path.name}{'/' * value.endswith('/')}")
         else:  # two of one name
             words.append(f"{option}{equals}{whole}")
     return replace(command, arguments=tuple(words), copied=tuple(copied.values())), script
+
+
+def _is_small_folder(path: Path) -> bool:
+    """Whether a path is a folder that every run may have a copy of, and does not contain this one."""
+    if not path.is_dir() or Path.cwd().resolve().is_relative_to(path.resolve()):
+        return False
+    size = 0
+    for item in path.rglob("*"):
+        size += item.lstat().st_size
+        if size > _LARGEST_FOLDER:
+            return False
+    return True
 
 
 def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command:
@@ -237,7 +250,7 @@ def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command
 
 def _names_within(paths: Iterable[str], given: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return which of the given parameters stand in files, by path; ``{{n}}`` is of a template."""
-    texts = {path: text_of(Path(path)) for path in paths}
+    texts = {path: text_of(Path(path)) for path in paths if not Path(path).is_dir()}
     found = {path: set(_PLACEHOLDER.findall(text)) for path, text in texts.items()}
     return {path: tuple(name for name in given if name in names) for path, names in found.items()}
 

@@ -169,9 +169,24 @@ def test_files_that_the_command_names_are_copied_and_a_script_stays_where_it_is(
     assert shown.code == 0, shown.err
     assert "note: every run has a directory of its own: run-scaling.sh copies heat.in there" in shown.out
     text = Path("run-scaling.sh").read_text()
-    assert f"cp {Path('in/heat.in').resolve()} .  # the command names it\n" in text
+    assert f"cp -r {Path('in/heat.in').resolve()} .  # the command names it\n" in text
     assert f"{{{{executable}}}} {Path('run.sh').resolve()} --deck=heat.in old.out {{{{n}}}}\n" in text
     assert not list(Path().glob("*.try-*"))
+
+
+def test_small_folders_that_the_command_names_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pots", "large", "work"):
+        Path(name).mkdir()
+    Path("pots/Cu.txt").write_text("0.2")
+    Path("large/mesh").write_text("many values")
+    program("md", "#!/bin/sh\necho solve time: $(cat $2/Cu.txt) s >> $2/log; cat $2/log\n")
+    monkeypatch.setattr("orchestrator.doctor.first_draft._LARGEST_FOLDER", 5)
+    shown = run("init", "--command", "./md -d pots/ large . {n}", "--values", "n=1,2,3")
+    assert shown.code == 0, shown.err
+    text = Path("md-scaling.sh").read_text()
+    assert text.count("cp -r") == 1 and f"cp -r {Path('pots').resolve()} ." in text
+    assert "{{executable}} -d pots/ large . {{n}}\n" in text
+    assert not Path("pots/log").exists()  # each run writes into its own
 
 
 def test_times_in_a_file_that_the_program_writes_are_found() -> None:
