@@ -11,6 +11,7 @@ from orchestrator.units import plain
 FAR = 2.0  # times the measured range: from there on it is said
 # A power from which on a parameter may well act exponentially: formulas try no larger one. Chosen by hand.
 STEEP = 5.0
+_OFTEN = 1 / 3  # share of the models with a parameter that are so steep. Chosen by hand
 
 
 def announcements(
@@ -61,13 +62,22 @@ def of_measured(point: Point | None, known: Measurements, where: str = "the eval
 def steep(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a sentence for every parameter that may act exponentially, by the terms of described models.
 
-    Powers fit an exponential where it was measured, and are far too low beyond.
+    Powers fit an exponential where it was measured, and are far too low beyond. One model of many may be
+    steep because of its noise.
     """
-    exponents: dict[str, float] = {}
-    for factor in (factor for row in rows for term in row.get("terms", ()) for factor in term["factors"]):
-        name, exponent = factor["parameter"], factor["exponent"]
-        if exponent >= STEEP:
-            exponents[name] = max(exponent, exponents.get(name, 0.0))
+    largest: dict[str, list[float]] = {}
+    for row in rows:
+        own: dict[str, float] = {}
+        for factor in (factor for term in row.get("terms", ()) for factor in term["factors"]):
+            name, exponent = factor["parameter"], factor["exponent"]
+            own[name] = max(exponent, own.get(name, exponent))
+        for name, exponent in own.items():
+            largest.setdefault(name, []).append(exponent)
+    exponents = {
+        name: max(found)
+        for name, found in largest.items()
+        if sum(item >= STEEP for item in found) >= _OFTEN * len(found)
+    }
     return [
         f"models grow as {name}**{plain(exponent)}: if {name} acts exponentially, as 2**{name}, they are too "
         f"low beyond what was measured; let n = 2**{name} be the parameter, and give the program log2(n)"

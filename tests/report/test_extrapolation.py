@@ -59,6 +59,7 @@ def test_powers_that_look_like_an_exponential_are_named_once_a_parameter() -> No
     (line,) = extrapolation.steep([row("scale", 8.66), row("scale", 10.85), row("n", 3.0), {}])
     assert line.startswith("models grow as scale**10.8") and "let n = 2**scale be the parameter" in line
     assert extrapolation.steep([row("n", 4.0), row("n", -9.0)]) == []
+    assert extrapolation.steep([row("n", 5.0), *[row("n", 3.0)] * 3]) == []  # one noisy call path of four
 
 
 def test_model_says_that_a_parameter_may_act_exponentially(tmp_path: Path) -> None:
