@@ -32,6 +32,7 @@ _SEPARATORS = {",": ",", ".": ".", "'": "'\u2019", " ": " \u00a0\u202f", "_": "_
 _NOTHING_ELSE = ",'\u2019"  # what stands between digits and three more digits in such numbers only
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eEdD][+-]?\d+)?", re.ASCII)
 _DURATION = re.compile(rf"(?<![\w.]){PRINTED_MINUTES}{PRINTED_SECONDS}\b", re.ASCII)
+_WITH_UNIT = re.compile(rf"(.*[\d.]){PRINTED_SECONDS} *", re.ASCII)
 _PLAIN = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
 _LONGEST = 40  # characters before a captured text that may belong to its number
 
@@ -39,7 +40,8 @@ _LONGEST = 40  # characters before a captured text that may belong to its number
 def number(match: re.Match[str], thousands: str | None = None) -> float:
     """Return the number that a pattern captured, in its group ``value`` or its first one.
 
-    A duration of several parts, such as ``1m23.4s``, is a number of seconds.
+    A duration of several parts, such as ``1m23.4s``, is a number of seconds, and so is ``59.9s``: programs
+    that print the one print the other of a shorter run.
 
     Parameters
     ----------
@@ -57,6 +59,8 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
     text = match[group] or ""
     what = f"{text!r}, matched by '{match.re.pattern}',"
     span, duration = match.span(group), printed_duration(text.strip())
+    if duration is None and (seconds := _WITH_UNIT.fullmatch(text)):  # as if the pattern named the unit
+        text, span = seconds[1], (span[0], span[0] + len(seconds[1]))
     if duration is not None:
         whole = _duration(match, *span, duration) or text
     else:

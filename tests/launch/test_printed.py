@@ -171,6 +171,9 @@ def test_a_campaign_states_how_thousands_are_separated() -> None:
         (r"CPU +(.+)s WALL", "PWSCF : 0.85s CPU     0.91s WALL", 0.91),
         (r"CPU +(.+)s WALL", "PWSCF : 1m 0.85s CPU   1m 2.34s WALL", 62.34),
         (r"CPU +(.+) WALL", "PWSCF : 1h20m CPU     1h23m WALL", 4980),
+        (r"CPU +(.+) WALL", "PWSCF : 0.85s CPU     0.91s WALL", 0.91),
+        (r"time: (.+)", "time: 59.9 sec", 59.9),
+        (r"time: (\S+)", "time: 2.5e-05s", 2.5e-05),
         (r"Total wall time: (\S+)", "Total wall time: 0:01:23", 83),
         (r"m:ss\): (\S+)", "Elapsed (wall clock) time (h:mm:ss or m:ss): 1:23.40", 83.4),
         (r"real\s+0m(\S+)s", "real\t0m1.250s", 1.25),
@@ -191,6 +194,7 @@ def test_a_duration_is_its_seconds(pattern: str, text: str, value: float) -> Non
         (r"wall: (\d+)", "wall: 1 minute 2.34 seconds", "1 minute 2.34 seconds"),
         (r"wall: \d+d (.+?)s", "wall: 1d 2h 3m 4s", "1d 2h 3m 4s"),
         (r"wall: (\d+h \d+m)", "wall: 1h 2m 3s", "1h 2m 3s"),
+        (r"wall: 1m(\S+)", "wall: 1m29.21s", "1m29.21s"),
         (r"wall: (\d+)", "wall: 3 h 1 min 2 s", "3 h 1 min 2 s"),
     ],
 )
