@@ -125,17 +125,19 @@ def passes(found: Mapping[str, Any]) -> bool:
 def _not_compared(
     both: Aligned, rows: Sequence[Compared], metrics: Sequence[str], question: Question
 ) -> dict[Key, str]:
-    """Return of what nothing can be said although it was measured in both, with the reason.
+    """Return what takes time in one of both and has no ratio, with the reason.
 
-    What is zero in both, or hardly more in one of them, is as good as equal.
+    What is zero in both, or hardly more in one of them, is as good as equal. A call path that one of both
+    lacks is as if it were zero there: profiles leave out what was never called.
     """
     sides, wanted = (both.first, both.second), question.callpaths
     first, second = ({(item.callpath, item.metric): item for item in side.items} for side in sides)
-    there = {row.key[:2] for row in rows}
-    asked = [key for key in first if key[1] in metrics and (wanted is None or key[0] in wanted)]
-    keys = [row.key for row in rows if row.ratio is None]
-    keys += [(*key, ()) for key in asked if key in second and key not in there]
     peaks = [_peaks(side) for side in sides]
+    common = {metric for metric in metrics if all(metric in peak for peak in peaks)}
+    asked = [key for key in first | second if key[1] in common and (wanted is None or key[0] in wanted)]
+    there = {row.key[:2] for row in rows}
+    keys = [row.key for row in rows if row.ratio is None]
+    keys += [(*key, ()) for key in asked if key not in there]
     reasons: dict[Key, str] = {}
     for key in keys:
         sizes = [_largest(side.get(key[:2]), key[2]) for side in (first, second)]
@@ -143,7 +145,13 @@ def _not_compared(
         if min(shares) > 0:
             reasons[key] = "no common points, and no models of both"
         elif max(shares) > RELEVANT_SHARE:
-            reasons[key] = f"every value of {question.names[shares[0] > 0]} is zero, negative or missing"
+            less = shares[0] > 0
+            there_too = key[:2] in (first, second)[less]
+            reasons[key] = (
+                f"every value of {question.names[less]} is zero, negative or missing"
+                if there_too
+                else f"{question.names[less]} has no such call path"
+            )
     return reasons
 
 

@@ -266,6 +266,20 @@ def test_a_condition_that_cannot_be_checked_does_not_pass(modeler: str) -> None:
     assert (shown.code, "passed: change holds for none of 1 call path" in shown.out) == (0, True)
 
 
+@pytest.mark.parametrize(("sides", "lacking"), [(("a.csv", "b.csv"), "A"), (("b.csv", "a.csv"), "B")])
+def test_a_call_path_of_one_of_both_is_not_checked(sides: tuple[str, str], lacking: str) -> None:
+    """Profiles have no line for what was never called: a new function must not pass unseen."""
+    tiny = tuple(1e-4 * value for value in SAME)
+    table("a.csv", main=SAME)
+    table("b.csv", main=SAME, new=SAME, little=tiny)
+    options = ("--modeler", "none", "--fail-if", "ratio > 1.1 with 95 %")
+    found = run("compare", *sides, *options, "--junit", "found.xml")
+    assert found.code == 1, found.out
+    assert f"NOT CHECKED: ratio > 1.1 with 95 %: new time ({lacking} has no such call path)" in found.out
+    assert 'errors="1"' in Path("found.xml").read_text()
+    assert run("compare", *sides, *options, "--callpath", "main").code == 0
+
+
 def test_what_is_zero_in_both_or_nearly_is_equal() -> None:
     tiny = tuple(1e-4 * value for value in SAME)
     before, after = (
