@@ -32,7 +32,7 @@ from orchestrator.models.pmnf.solution import Solution, joined
 
 # Probabilities with which a category has the shared form, and how probable each of them is; prior probability
 # that a shared form does not fit within the noise. Chosen by hand, so that categories without anything in
-# common lose little (docs/models.md).
+# common lose little (docs/families.md).
 _SHARES = ((0.0, 0.9), (0.9, 0.05), (1.0, 0.05))
 _MISFIT = 0.05
 # Probability that a category with few points has a form that no other has, if these have forms of their own.

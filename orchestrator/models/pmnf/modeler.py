@@ -1,6 +1,6 @@
 """The PMNF modeler: joint choice of one hypothesis over all parameters, for all call paths at once.
 
-Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/models.md` for the method.
+Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/families.md` for the method.
 """
 
 from __future__ import annotations
