@@ -367,7 +367,7 @@ def _group(measurements: Measurements, parts: list[_Series]) -> Group:
     varies = [bool(np.any(column != column[0])) for column in coordinates.T]
     fixed = tuple(
         f"{name} has the one value {format_value(float(column[0]))} and is not part of the model: "
-        "what it does is unknown, and intervals at its other values are wide"
+        "what it does at other values is unknown"
         for name, column, v in zip(numeric, coordinates.T, varies, strict=True)
         if not v
     )

@@ -57,8 +57,7 @@ def test_points_written_in_another_order_are_repetitions_of_one_point() -> None:
 def test_a_parameter_with_one_value_is_left_out_with_a_note() -> None:
     found, _ = grouped(one({Point.of(p=2, n=7): (1.0,), Point.of(p=4, n=7): (2.0,)}, ("p", "n")))
     assert found[0].parameters == ("p",)
-    note = "n has the one value 7 and is not part of the model: "
-    note += "what it does is unknown, and intervals at its other values are wide"
+    note = "n has the one value 7 and is not part of the model: what it does at other values is unknown"
     assert found[0].notes == ((note,),)
 
 
