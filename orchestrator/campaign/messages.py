@@ -74,6 +74,8 @@ def _problems(details: list[ErrorDetails], data: Mapping[str, Any]) -> tuple[lis
     for detail in details:
         kind, value = detail["type"], detail["input"]
         path: Path = detail["loc"]
+        if kind == "too_short" and any(item["loc"][:-1] == path for item in details):
+            continue  # wrong items do not count: of them the list's length says nothing
         if kind == "missing" and path not in meant:
             problems.append(Problem(path, f"is required; add it{_under(path[:-1])}"))
         elif kind not in ("missing", "extra_forbidden"):
@@ -89,6 +91,8 @@ def _because(kind: str, detail: ErrorDetails, value: object) -> str:
         known = re.findall(r"'([^']*)'", context["expected"])
         hint = did_you_mean(value, known) if isinstance(value, str) else f"known: {', '.join(known)}"
         return f"unknown value; {hint}"
+    if kind == "too_short":
+        return "is empty; remove it or give it at least one item"
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
         return f"must be {words} {context[key]:g}"
