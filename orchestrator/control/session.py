@@ -215,7 +215,9 @@ class _Session:
 
     def _listen(self, entry: Entry, now: State) -> None:
         self.hooks.listen(entry, now)
-        self.notifier.listen(entry, now)
+        ended = not self.hooks.begin and isinstance(entry.event, events.ControllerStopped)
+        if not ended:  # the campaign had been interrupted before, and whoever ends its runs is there
+            self.notifier.listen(entry, now)
         self.keeper.listen(entry, now)
 
 

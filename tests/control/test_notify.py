@@ -217,6 +217,15 @@ def test_what_the_user_cancels_after_failures_in_a_row_repeats_nothing(tmp_path:
     assert len(calls(tmp_path)) == 1
 
 
+def test_an_interrupt_is_notified_once_though_its_runs_are_cancelled_later(tmp_path: Path) -> None:
+    chosen, directory = load(hook(tmp_path)), tmp_path / "campaign"
+    looks = iter(range(100))
+    session.run(chosen, directory, session.Hooks(interrupted=lambda: next(looks) > 2))
+    assert [item["cause"] for item in calls(tmp_path)] == ["interrupted"]
+    session.run(chosen, directory, session.Hooks(cancel_on_interrupt=True, begin=False))
+    assert len(calls(tmp_path)) == 1
+
+
 def test_one_that_prints_without_end_is_cut_off(tmp_path: Path) -> None:
     result = outcome(tmp_path, "#!/bin/sh\nexec yes\n")
     assert result.count("y") <= 4096 and result.startswith("exit code -13: y")
