@@ -17,6 +17,7 @@ from scipy.special import stdtr, stdtrit
 from orchestrator.journal.state import NOT_MEASURED, ONLY_ZEROS, WRONG_UNIT, RunState, RunStatus, State
 from orchestrator.models.base import Floats
 from orchestrator.models.effort import EFFORT
+from orchestrator.models.noise import tick
 from orchestrator.types import Point, Run
 from orchestrator.units import listed, plain
 
@@ -209,14 +210,14 @@ def _are_the_same(points: Iterable[Sequence[float]]) -> bool:
         len(repeated) >= _SAME_POINTS
         and sum(len(values) - 1 for values in repeated) >= _SAME_REPETITIONS
         and all(len(set(values)) == 1 for values in repeated)
-        and all(_digits(values[0]) >= _SAME_DIGITS for values in repeated)
+        and all(_has_digits(values[0]) for values in repeated)
     )
 
 
-def _digits(value: float) -> int:
-    """Return the significant digits that a number was printed with; its unit may have rounded the last."""
-    mantissa = f"{value:.11e}".partition("e")[0]
-    return len(mantissa.replace(".", "").strip("-0"))
+def _has_digits(value: float) -> bool:
+    """Return whether a number was printed with so many digits that chance hardly makes two equal."""
+    step = tick(np.array([value])) if value > 0 else math.inf
+    return step == 0 or value / step > 10.0 ** (_SAME_DIGITS - 1) * (1 - 1e-9)
 
 
 def findings(state: State) -> dict[str, str]:

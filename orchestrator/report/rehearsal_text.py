@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.report.metrics import with_unit
-from orchestrator.report.tables import interval, titled
+from orchestrator.report.tables import ANSWERS, against_table, interval
 from orchestrator.report.wording import about, measure
 from orchestrator.types import Point
 from orchestrator.units import count, hours_in, plain, uncertainty
@@ -100,23 +100,19 @@ def _why(outcome: Mapping[str, Any]) -> str:
 def found_table(outcome: Mapping[str, Any]) -> Table:
     """Return predicted against true values at the evaluation point, the largest times first."""
     rows = sorted(outcome["found"], key=lambda row: -float(row["truth"]))
-    table = titled(f"found at {Point.of(outcome['point'])}")
-    for column in ("call path", "metric"):
-        table.add_column(column)
-    for column in ("truth", "predicted", "error %"):
-        table.add_column(column, justify="right")
-    table.add_column("truth in the interval")
-    for row in rows[:_ROWS]:
-        error = row["error_percent"]
-        cells = (
+    cells = [
+        (
             row["callpath"],
             with_unit(row["metric"]),
             plain(row["truth"], 4),
             interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
-            "-" if error is None else f"{error:+.1f}",
-            {True: "yes", False: "no", None: "-"}[row["inside"]],
+            "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f}",
+            ANSWERS[row["inside"]],
         )
-        table.add_row(*(Text(cell) for cell in cells))
+        for row in rows[:_ROWS]
+    ]
+    title = f"found at {Point.of(outcome['point'])}"
+    table = against_table(title, ("truth", "predicted", "error %"), "truth in the interval", cells)
     if len(rows) > _ROWS:
         table.caption = f"and {count(len(rows) - _ROWS, 'other')} with smaller times: --json"
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -19,6 +19,8 @@ from orchestrator.units import count
 
 WIDTH = 120
 """Characters of a line in files and pipes."""
+ANSWERS = {True: "yes", False: "no", None: "-"}
+"""Whether a value lies in an interval; None without one."""
 
 
 def console(highlight: bool = True) -> Console:
@@ -80,14 +82,8 @@ def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
 
 def validation_table(rows: Sequence[dict[str, Any]], known: Mapping[str, str] | None = None) -> Table:
     """Return predicted against measured values of one run at the evaluation point, and whether they agree."""
-    table = titled(f"validation at {Point.of(rows[0]['point'])}")
-    for column in ("call path", "metric"):
-        table.add_column(column)
-    for column in ("measured", "predicted, one run", "error %"):
-        table.add_column(column, justify="right")
-    table.add_column("inside")
-    for row in named(rows):
-        cells = (
+    cells = [
+        (
             row["callpath"],
             with_unit(row["metric"], known),
             _figure(row["measured"]),
@@ -95,13 +91,28 @@ def validation_table(rows: Sequence[dict[str, Any]], known: Mapping[str, str] | 
             _figure(row["error_percent"], "{:+.1f}"),
             inside(row),
         )
-        table.add_row(*map(Text, cells))
+        for row in named(rows)
+    ]
+    title = f"validation at {Point.of(rows[0]['point'])}"
+    return against_table(title, ("measured", "predicted, one run", "error %"), "inside", cells)
+
+
+def against_table(title: str, figures: Sequence[str], agreement: str, rows: Iterable[Sequence[str]]) -> Table:
+    """Return predictions against what is known; three ``figures`` and ``agreement`` name the columns."""
+    table = titled(title)
+    for column in ("call path", "metric"):
+        table.add_column(column)
+    for column in figures:
+        table.add_column(column, justify="right")
+    table.add_column(agreement)
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 
 def inside(row: Mapping[str, Any]) -> str:
     """Return whether a measured value lies in the interval predicted for a run; a dash without one."""
-    return {True: "yes", False: "no", None: "-"}[is_inside(row)]
+    return ANSWERS[is_inside(row)]
 
 
 def fastest_table(fastest: Mapping[str, Any]) -> Table:

@@ -227,12 +227,12 @@ def parse_accounting(text: str) -> list[Job]:
             identifier, name, state, elapsed, nodes, cpus, end = line.split("|")
             number, _, indices = identifier.partition("_")
             somewhere = nodes not in ("", "None assigned")
-            ended = meaning(state) is AttemptState.LOST
-            if ended and (end == "Unknown" or (word(state) in _RAN and not somewhere)):
+            over = meaning(state) is AttemptState.LOST
+            if over and (end == "Unknown" or (word(state) in _RAN and not somewhere)):
                 # slurmdbd has its state, but not yet its end or its start: the seconds will change.
-                state = "COMPLETING"
+                state, over = "COMPLETING", False
             # A requeue is the end of one start: its time was spent, whatever becomes of the job.
-            over = meaning(state) is AttemptState.LOST or word(state) == "REQUEUED"
+            over = over or word(state) == "REQUEUED"
             seconds = float(_integer(elapsed or "0")) if somewhere else 0.0
             jobs += [
                 Job(
