@@ -89,7 +89,7 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
         inside=inside,
         # One fit without thousands of samples says nothing that all of them do not.
         folds=tuple(fits) if len(fits) > 1 else (),
-        errors=Errors.of(residuals, float(np.sqrt(np.mean(noise**2 / samples.runs[rows])))),
+        errors=Errors.of(residuals, _noise_of_samples(series, noise, samples.runs[rows])),
         outside=_outside(choice, samples, rng),
         noise=noise,
         shared_noise=min(series.shared_sigma, noise),
@@ -142,6 +142,14 @@ def _noise(series: Series, left_over: Floats, runs: Floats) -> float:
     """
     most = float(np.median(np.abs(left_over) * np.sqrt(runs)) / 0.6745)
     return min(series.sigma, most)
+
+
+def _noise_of_samples(series: Series, noise: float, runs: Floats) -> float:
+    """Return the root mean square of the noise of samples; a guess takes nothing from what was left over.
+
+    Where nothing was repeated, nobody can tell noise from errors of the model.
+    """
+    return 0.0 if series.is_guess else float(np.sqrt(np.mean(noise**2 / runs)))
 
 
 def _outside(choice: Choice, samples: Samples, rng: np.random.Generator) -> dict[int, Extrapolation]:

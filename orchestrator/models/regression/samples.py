@@ -158,8 +158,8 @@ class Series:
     first
         Returns those that were measured first, without the repetitions that followed: a choice among learners
         is made with them, which most call paths do not need.
-    sigma
-        Relative noise of a single repetition; a guess where nothing was repeated.
+    sigma, is_guess
+        Relative noise of a single repetition; whether it is a guess, because nothing was repeated.
     shared_sigma
         The part of it that repetitions of one origin share.
     notes
@@ -173,6 +173,7 @@ class Series:
     samples: Samples
     first: Callable[[], Samples]
     sigma: float
+    is_guess: bool
     shared_sigma: float
     notes: tuple[str, ...]
     unvaried: Unvaried
@@ -220,6 +221,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
                 samples=samples,
                 first=cache(partial(_first, samples, group, k, order, aggregate)),
                 sigma=float(located.sigma[k]),
+                is_guess=bool(located.is_guess[k]),
                 shared_sigma=float(located.shared_sigma[k]),
                 notes=group.notes[k],
                 unvaried=group.unvaried.without(levels),

@@ -28,6 +28,14 @@ def drawn(n: int, seed: int, noise: float = 0.05) -> dict[Point, tuple[float, ..
     return found
 
 
+def power_law(n: int, rng: np.random.Generator) -> dict[Point, tuple[float, ...]]:
+    """Single runs with 1 % noise."""
+    p, size = rng.uniform(1, 1000, n), rng.uniform(10, 10000, n)
+    values = size / p**0.7 * rng.lognormal(0, 0.01, n)
+    points = [Point.of(p=float(a), size=float(b), solver="cg") for a, b in zip(p, size, strict=True)]
+    return {point: (float(value),) for point, value in zip(points, values, strict=True)}
+
+
 def fitted(values: dict[Point, tuple[float, ...]], combine: bool = True) -> RegressionModel:
     [model] = modeler(combine=combine)(
         Measurements(("p", "size", "solver"), (Measurement("main", "time", values),))
@@ -76,6 +84,17 @@ def test_intervals_hold_what_was_not_fitted(noise: float) -> None:
         low, high = predictive(fitted(drawn(250, seed, noise)), list(held)).of_measured(90)
         measured = np.array([v[0] for v in held.values()])
         inside.append(np.mean((low <= measured) & (measured <= high)))
+    assert 0.84 < np.mean(inside) < 0.97
+
+
+def test_what_single_runs_leave_over_counts_as_errors_of_the_model() -> None:
+    inside = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        known, held = power_law(150, rng), power_law(400, rng)
+        found = fitted(known).predict(list(held))
+        measured = np.array([v[0] for v in held.values()])
+        inside.append(np.mean((found.low <= measured) & (measured <= found.high)))
     assert 0.84 < np.mean(inside) < 0.97
 
 
