@@ -31,21 +31,12 @@ _BROKEN_FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A pattern of lines that Slurm, a launcher or the operating system prints.
+    """A pattern of lines that Slurm, a launcher or the operating system prints."""
 
-    Attributes
-    ----------
-    name
-        What has failed, in words.
-    pattern
-        To search in the lines.
-    decisive
-        Whether it outweighs a sign of the application's own failure. Slurm cancels the other processes of a
-        step, and communication breaks, because of a program that crashed, too.
-    """
-
-    name: str
-    pattern: re.Pattern[str]
+    name: str  # what has failed, in words
+    pattern: re.Pattern[str]  # to search in the lines
+    # Whether it outweighs a sign of the application's own failure. Slurm cancels the other processes of a
+    # step, and communication breaks, because of a program that crashed, too.
     decisive: bool
 
 

@@ -168,27 +168,17 @@ def render(frame_text: str, values: Mapping[str, str], source: str, optional: Co
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What all launch scripts of a campaign have in common.
+    """What all launch scripts of a campaign have in common."""
 
-    Attributes
-    ----------
-    text, source
-        Text of the frame and its file name for messages.
-    modules
-        Names for ``module load``, before the prologue; one that cannot be loaded ends the script.
-    prologue
-        Lines of shell text, taken as they are (``module load ...``).
-    epilogue
-        Lines of shell text after the program; the script's exit code is still that of the program.
-    environment
-        Variables on top of those of the application; values are literal.
-    """
-
+    # text, source: text of the frame and its file name for messages.
     text: str
     source: str = "launch script"
+    # Names for ``module load``, before the prologue; one that cannot be loaded ends the script.
     modules: Sequence[str] = ()
-    prologue: Sequence[str] = ()
+    prologue: Sequence[str] = ()  # lines of shell text, taken as they are (``module load ...``)
+    # Lines of shell text after the program; the script's exit code is still that of the program.
     epilogue: Sequence[str] = ()
+    # Variables on top of those of the application; values are literal.
     environment: Mapping[str, str] = field(default_factory=dict)
 
 

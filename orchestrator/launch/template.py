@@ -37,26 +37,15 @@ _REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", ">&", "<&", "&>", "&>>", 
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """A launch template, divided at the command that starts the program.
+    """A launch template, divided at the command that starts the program."""
 
-    Attributes
-    ----------
-    source
-        Its file, for messages.
-    header
-        The comments at its beginning.
-    before, command, after
-        Shell text with placeholders.
-    lines
-        Numbers of the first lines of these three in the file, from 1.
-    """
-
-    source: str
-    header: str
+    source: str  # its file, for messages
+    header: str  # the comments at its beginning
+    # before, command, after: shell text with placeholders.
     before: str
     command: str
     after: str
-    lines: tuple[int, int, int]
+    lines: tuple[int, int, int]  # numbers of the first lines of these three in the file, from 1
 
     def names(self) -> frozenset[str]:
         """Return the names that its placeholders use, beside those of the frame."""

@@ -113,21 +113,13 @@ def _last(callpath: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Timed call paths by all names that the counting build may use for them.
+    """Timed call paths by all names that the counting build may use for them."""
 
-    Attributes
-    ----------
-    exact
-        The full names.
-    levels
-        Call paths by shorter names, the longer names first; None where a name stands for several call paths.
-    lone
-        Call paths that no counted call path matches in this way, by their last name alone: timers of a
-        program that have the names of functions.
-    """
-
-    exact: frozenset[str]
+    exact: frozenset[str]  # the full names
+    # Call paths by shorter names, the longer names first; None where a name stands for several call paths.
     levels: tuple[Mapping[str, str | None], ...]
+    # Call paths that no counted call path matches in this way, by their last name alone: timers of a program
+    # that have the names of functions.
     lone: Mapping[str, str | None]
 
     def find(self, callpath: str) -> str | None:

@@ -26,35 +26,20 @@ _FEW_TICKS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Call paths (and metrics) with the same measured points, in one category.
+    """Call paths (and metrics) with the same measured points, in one category."""
 
-    Attributes
-    ----------
-    parameters
-        Numeric parameters with at least two values among the points; they may appear in a model.
-    category
-        The value of every categorical parameter.
-    points
-        Coordinates of the measured points in the order of ``parameters``, shape (points, parameters).
-    values
-        Measured values, shape (call paths, points, repetitions), padded with NaN; see `groups` for which.
-    labels
-        Call path and metric of every row of ``values``.
-    notes
-        Remarks per row of ``values``.
-    origins
-        A number for what repetitions may share, in the shape of ``values``; None where nothing is known.
-    fixed
-        All numeric parameters of the measurements, each with its value if it has only one among the points.
-    """
-
+    # Numeric parameters with at least two values among the points; they may appear in a model.
     parameters: tuple[str, ...]
-    category: Category
+    category: Category  # the value of every categorical parameter
+    # Coordinates of the measured points in the order of ``parameters``, shape (points, parameters).
     points: Floats
+    # Measured values, shape (call paths, points, repetitions), padded with NaN; see `groups` for which.
     values: Floats
-    labels: tuple[tuple[str, str], ...]
-    notes: tuple[tuple[str, ...], ...]
+    labels: tuple[tuple[str, str], ...]  # call path and metric of every row of ``values``
+    notes: tuple[tuple[str, ...], ...]  # remarks per row of ``values``
+    # A number for what repetitions may share, in the shape of ``values``; None where nothing is known.
     origins: Integers | None = None
+    # All numeric parameters of the measurements, each with its value if it has only one among the points.
     fixed: tuple[tuple[str, float | None], ...] = ()
 
     @property

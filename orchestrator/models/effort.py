@@ -27,20 +27,11 @@ Values = Mapping[Point, tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Everything that was counted for one measured time.
+    """Everything that was counted for one measured time."""
 
-    Attributes
-    ----------
-    callpath
-        That of the time.
-    counts
-        Per call path whose effort belongs to it, its metrics.
-    below
-        Metrics of MPI operations below it that have a time of their own.
-    """
-
-    callpath: str
-    counts: Mapping[str, Mapping[str, Values]]
+    callpath: str  # that of the time
+    counts: Mapping[str, Mapping[str, Values]]  # per call path whose effort belongs to it, its metrics
+    # Metrics of MPI operations below it that have a time of their own.
     below: Mapping[str, Mapping[str, Values]]
 
 

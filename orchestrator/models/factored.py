@@ -78,17 +78,11 @@ def _law(x: Floats, others: Floats, values: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What is left of exact values without the laws.
+    """What is left of exact values without the laws."""
 
-    Attributes
-    ----------
-    factors
-        Names of parameters with a law, each with its smallest value and its exponent.
-    values
-        By point of the other parameters: what was measured where parameters with laws are smallest.
-    """
-
+    # Names of parameters with a law, each with its smallest value and its exponent.
     factors: tuple[tuple[str, float, float], ...]
+    # By point of the other parameters: what was measured where parameters with laws are smallest.
     values: Mapping[Point, float]
 
     @classmethod
@@ -148,40 +142,19 @@ def models(group: Group, rows: Iterable[int], modeler: Modeler) -> dict[int, Mod
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FactoredModel:
-    """A model of what remains, times powers of parameters.
-
-    Attributes
-    ----------
-    callpath, metric
-        What is modelled.
-    parameters
-        Numeric parameters in the model's coordinates.
-    category
-        Value of each categorical parameter for which the model holds.
-    factors
-        As in `Remainder`.
-    model
-        Of what remains.
-    others
-        Its parameters.
-    known
-        Their measured values, shape (points, others), and the logarithms of what remains there, (points,).
-    remarks
-        What a reader must know of the measurements.
-    unvaried
-        Parameters that were measured at one value.
-    """
+    """A model of what remains, times powers of parameters."""
 
     callpath: str
     metric: str
-    parameters: tuple[str, ...]
-    category: Category
-    factors: tuple[tuple[str, float, float], ...]
-    model: Model
-    others: tuple[str, ...]
+    parameters: tuple[str, ...]  # numeric parameters in the model's coordinates
+    category: Category  # value of each categorical parameter for which the model holds
+    factors: tuple[tuple[str, float, float], ...]  # as in `Remainder`
+    model: Model  # of what remains
+    others: tuple[str, ...]  # its parameters
+    # Their measured values, shape (points, others), and the logarithms of what remains there, (points,).
     known: tuple[Floats, Floats]
-    remarks: tuple[str, ...]
-    unvaried: Unvaried
+    remarks: tuple[str, ...]  # what a reader must know of the measurements
+    unvaried: Unvaried  # parameters that were measured at one value
 
     @classmethod
     def of(

@@ -50,40 +50,19 @@ SENT, RECEIVED = "bytes_sent", "bytes_received"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row of the tables above.
+    """One row of the tables above."""
 
-    Attributes
-    ----------
-    operation
-        Its name there.
-    tree
-        Whether the latency grows with log2(p).
-    partners
-        Whether there is a latency for every other rank, p-1 of them.
-    metric
-        Which count holds the transferred bytes; empty where none are transferred.
-    power
-        B is the count times ``p**power``.
-    later
-        What a rank counts goes to the ranks after it, and so many more: 1 with itself, -1 without; 0 where it
-        goes to all alike. On average these are ``(p + later) / 2``.
-    fraction
-        Whether β comes with (p-1)/p.
-    rounds
-        Whether β and γ come with log2(p).
-    reduces
-        Whether there is a term (p-1)/p γ B.
-    """
-
-    operation: str
-    tree: bool
-    metric: str = ""
-    power: int = 0
+    operation: str  # its name there
+    tree: bool  # whether the latency grows with log2(p)
+    metric: str = ""  # which count holds the transferred bytes; empty where none are transferred
+    power: int = 0  # B is the count times ``p**power``
+    # What a rank counts goes to the ranks after it, and so many more: 1 with itself, -1 without; 0 where it
+    # goes to all alike. On average these are ``(p + later) / 2``.
     later: int = 0
-    partners: bool = False
-    fraction: bool = False
-    rounds: bool = False
-    reduces: bool = False
+    partners: bool = False  # whether there is a latency for every other rank, p-1 of them
+    fraction: bool = False  # whether β comes with (p-1)/p
+    rounds: bool = False  # whether β and γ come with log2(p)
+    reduces: bool = False  # whether there is a term (p-1)/p γ B
 
     def whole(self, count: float, ranks: float) -> float:
         """Return B, the bytes of the whole vector, from those that a rank counts.

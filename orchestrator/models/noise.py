@@ -73,30 +73,16 @@ _COARSE = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """Where the values of every (call path, point) lie, and how well that is known.
+    """Where the values of every (call path, point) lie, and how well that is known."""
 
-    Attributes
-    ----------
-    log_value
-        Logarithm of the location, shape (call paths, points).
-    count
-        Effective number of repetitions behind it, same shape.
-    sigma
-        Relative noise of a single repetition, shape (call paths,).
-    freedom
-        Degrees of freedom behind ``sigma``, shape (call paths,); `GUESS_WEIGHT` where it is a guess.
-    aggregate
-        How repetitions were aggregated: none (each counts, robustly), mean, median or min.
-    shared
-        What repetitions of one origin share, if they were seen to share anything. ``sigma`` and ``count``
-        then say it all: repetitions of one origin count less.
-    """
-
-    log_value: Floats
-    count: Floats
-    sigma: Floats
+    log_value: Floats  # logarithm of the location, shape (call paths, points)
+    count: Floats  # effective number of repetitions behind it, same shape
+    sigma: Floats  # relative noise of a single repetition, shape (call paths,)
+    # Degrees of freedom behind ``sigma``, shape (call paths,); `GUESS_WEIGHT` where it is a guess.
     freedom: Floats
-    aggregate: str
+    aggregate: str  # how repetitions were aggregated: none (each counts, robustly), mean, median or min
+    # What repetitions of one origin share, if they were seen to share anything. ``sigma`` and ``count`` then
+    # say it all: repetitions of one origin count less.
     shared: SharedNoise | None = None
 
     @property

@@ -28,21 +28,12 @@ _PER_NODE = {"ppn", "rpn", "tpn"} | {
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """The parameters whose product is the number of processes ``N``.
+    """The parameters whose product is the number of processes ``N``."""
 
-    Attributes
-    ----------
-    names
-        Parameters whose product is ``N``.
-    nodes
-        The parameter that counts nodes; empty where none does. It need not be among ``names``.
-    per_node
-        The parameter that counts processes of a node beside a total; empty where none does.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # parameters whose product is ``N``
+    # The parameter that counts nodes; empty where none does. It need not be among ``names``.
     nodes: str = ""
-    per_node: str = ""
+    per_node: str = ""  # the parameter that counts processes of a node beside a total; empty where none does
 
     def total(self, values: Mapping[str, Floats]) -> Floats:
         """Return ``N`` where parameters have some values, arrays of one shape."""

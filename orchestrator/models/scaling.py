@@ -43,30 +43,15 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """How runs on different numbers of processes are compared.
+    """How runs on different numbers of processes are compared."""
 
-    Attributes
-    ----------
-    processes
-        The parameters that count them.
-    along
-        The one of these that varies along a curve.
-    weak
-        Whether the problem grows with N: sizes are then per process.
-    fewest
-        The smallest measured value of each of ``processes.names``: the reference.
-    most
-        The largest measured value of ``along``.
-    reason
-        Why scaling was taken as weak or strong; empty where it was said.
-    """
-
-    processes: Processes
-    along: str
-    weak: bool
+    processes: Processes  # the parameters that count them
+    along: str  # the one of these that varies along a curve
+    weak: bool  # whether the problem grows with N: sizes are then per process
+    # The smallest measured value of each of ``processes.names``: the reference.
     fewest: tuple[tuple[str, float], ...]
-    most: float
-    reason: str = ""
+    most: float  # the largest measured value of ``along``
+    reason: str = ""  # why scaling was taken as weak or strong; empty where it was said
 
     @classmethod
     def of(cls, known: Measurements, processes: Processes, scaling: str = "auto") -> Study:
@@ -151,26 +136,15 @@ class Study:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """What a model predicts along numbers of processes.
+    """What a model predicts along numbers of processes."""
 
-    Attributes
-    ----------
-    points
-        Where, by ascending N.
-    processes
-        N there, shape (n,).
-    seconds, speedup, efficiency
-        With 90 % intervals.
-    core_hours
-        What one run costs, with a core per process.
-    """
-
-    points: tuple[Point, ...]
-    processes: Floats
+    points: tuple[Point, ...]  # where, by ascending N
+    processes: Floats  # N there, shape (n,)
+    # seconds, speedup, efficiency: with 90 % intervals.
     seconds: Band
     speedup: Band
     efficiency: Band
-    core_hours: Band
+    core_hours: Band  # what one run costs, with a core per process
 
     def part(self, begin: int, end: int) -> Curve:
         """Return the points from one place to before another one."""
@@ -184,31 +158,16 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """The processes beyond which efficiency is below a target.
+    """The processes beyond which efficiency is below a target."""
 
-    Attributes
-    ----------
-    target
-        Of efficiency, as a share.
-    processes
-        N; None where it is not below up to ``searched``.
-    already
-        Whether it is below on the fewest processes of the line, which ``processes`` then are.
-    low, high
-        Ends of the 90 % interval; None where that end was not found.
-    searched
-        N up to which it was sought.
-    measured
-        The largest N along the same line within what was measured.
-    """
-
-    target: float
-    processes: float | None
-    already: bool
+    target: float  # of efficiency, as a share
+    processes: float | None  # N; None where it is not below up to ``searched``
+    already: bool  # whether it is below on the fewest processes of the line, which ``processes`` then are
+    # low, high: ends of the 90 % interval; None where that end was not found.
     low: float | None
     high: float | None
-    searched: float
-    measured: float
+    searched: float  # N up to which it was sought
+    measured: float  # the largest N along the same line within what was measured
 
 
 def has_speedup(model: Model) -> bool:

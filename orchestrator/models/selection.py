@@ -128,27 +128,15 @@ def modeler(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Selection:
-    """The modeler.
+    """The modeler."""
 
-    Attributes
-    ----------
-    chosen
-        Families that take part, by name.
-    formulas, formula
-        The modeler of formulas and curves, and the same as a learner that can be compared.
-    family
-        All learners that take part.
-    memory
-        Choices of earlier calls: for the same samples they are not made again.
-    aggregate, seed
-        Options of `modeler`.
-    """
-
-    chosen: tuple[str, ...]
+    chosen: tuple[str, ...]  # families that take part, by name
+    # formulas, formula: the modeler of formulas and curves, and the same as a learner that can be compared.
     formulas: Modeler
     formula: Learner
-    family: Family
-    memory: Memory
+    family: Family  # all learners that take part
+    memory: Memory  # choices of earlier calls: for the same samples they are not made again
+    # aggregate, seed: options of `modeler`.
     aggregate: str
     seed: int
 

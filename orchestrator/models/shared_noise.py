@@ -27,18 +27,10 @@ _LEAST_FREEDOM = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SharedNoise:
-    """What repetitions of one origin share.
+    """What repetitions of one origin share."""
 
-    Attributes
-    ----------
-    origins
-        A number per origin, shape (call paths, points, repetitions).
-    ratio
-        Variance of the shared noise, relative to that of a repetition within its origin.
-    """
-
-    origins: Integers
-    ratio: float
+    origins: Integers  # a number per origin, shape (call paths, points, repetitions)
+    ratio: float  # variance of the shared noise, relative to that of a repetition within its origin
 
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths."""

@@ -30,33 +30,16 @@ _TINY = 1e-300  # keeps quotients of zero finite
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Summed:
-    """The model of a call path as the sum of the models of its parts.
+    """The model of a call path as the sum of the models of its parts."""
 
-    Attributes
-    ----------
-    own
-        The model of the call path alone, from which it has its noise.
-    parts
-        Models of what it includes, and of what it does itself; all have terms.
-    scale
-        By which their sum is multiplied, for what is negligible.
-    doubt
-        Standard deviation of its logarithm.
-    correlation
-        Of the errors of the parts, 0 to 1.
-    smape
-        On the measured locations, 0..200 %.
-    points
-        What was measured.
-    """
-
-    own: ModelWithBelief
+    own: ModelWithBelief  # the model of the call path alone, from which it has its noise
+    # Models of what it includes, and of what it does itself; all have terms.
     parts: tuple[ModelWithBelief, ...]
-    scale: float
-    doubt: float
-    correlation: float
-    smape: float
-    points: tuple[Point, ...]
+    scale: float  # by which their sum is multiplied, for what is negligible
+    doubt: float  # standard deviation of its logarithm
+    correlation: float  # of the errors of the parts, 0 to 1
+    smape: float  # on the measured locations, 0..200 %
+    points: tuple[Point, ...]  # what was measured
 
     @property
     def callpath(self) -> str:  # noqa: D102

@@ -72,23 +72,14 @@ def _order(callpath: str) -> tuple[bool, int]:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A call path whose value was the sum of others in every run.
+    """A call path whose value was the sum of others in every run."""
 
-    Attributes
-    ----------
-    parent
-        The call path that includes the others.
-    parts
-        Measurements of those that it includes, and of what it does itself if that is not negligible.
-    scale
-        Value of the call path, relative to the sum of the parts: 1 but for what is negligible.
-    doubt
-        Largest difference of the logarithm of ``scale`` in a run: as much as what is negligible varies.
-    """
-
-    parent: Measurement
+    parent: Measurement  # the call path that includes the others
+    # Measurements of those that it includes, and of what it does itself if that is not negligible.
     parts: tuple[Measurement, ...]
+    # Value of the call path, relative to the sum of the parts: 1 but for what is negligible.
     scale: float = 1.0
+    # Largest difference of the logarithm of ``scale`` in a run: as much as what is negligible varies.
     doubt: float = 0.0
 
     @property

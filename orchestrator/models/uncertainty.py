@@ -39,20 +39,11 @@ def relevant_models(models: Sequence[Model], point: Point | None) -> tuple[Model
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """How wide the intervals at a point are, relative to the predicted values; None where that is unknown.
+    """How wide the intervals at a point are, relative to the predicted values; None where that is unknown."""
 
-    Attributes
-    ----------
-    width
-        The uncertainty: the mean over relevant models, weighted by value.
-    widest
-        The largest of a relevant model.
-    noise
-        Width of the range that holds 90 % of single runs, by the models' noise: the mean, weighted by value.
-    """
-
-    width: float | None = None
-    widest: float | None = None
+    width: float | None = None  # the uncertainty: the mean over relevant models, weighted by value
+    widest: float | None = None  # the largest of a relevant model
+    # Width of the range that holds 90 % of single runs, by the models' noise: the mean, weighted by value.
     noise: float | None = None
 
 

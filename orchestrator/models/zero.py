@@ -18,21 +18,11 @@ _NOTHING = -700.0  # a logarithm whose exponential is as good as zero, but a num
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroModel:
-    """Zero wherever its category holds.
-
-    Attributes
-    ----------
-    callpath, metric
-        What is modelled.
-    category
-        Value of each categorical parameter for which the model holds.
-    notes
-        What a reader must know.
-    """
+    """Zero wherever its category holds."""
 
     callpath: str
     metric: str
-    category: Category
+    category: Category  # value of each categorical parameter for which the model holds
     notes: tuple[str, ...] = ("every value is zero",)
 
     @classmethod

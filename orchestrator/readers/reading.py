@@ -8,31 +8,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What to take from files.
+    """What to take from files."""
 
-    Attributes
-    ----------
-    parameters
-        The columns of tables, globals of Caliper profiles, variables of Ramble or parameters of ReFrame
-        that are parameters, where files do not say.
-    metrics
-        The wanted metrics; None for all.
-    responses
-        The columns of tables that hold values, where others are to be left out; of other files the wanted
-        metrics. See `orchestrator.readers.table.read_csv` for how to name columns.
-    names
-        Names of all columns, for CSV files without a header line.
-    categorical
-        Parameters whose numbers stand for categories.
-    aggregate, inclusive
-        For profiles: how ranks become one value, and whether it includes called regions.
-    """
-
+    # The columns of tables, globals of Caliper profiles, variables of Ramble or parameters of ReFrame that
+    # are parameters, where files do not say.
     parameters: Sequence[str] | None = None
-    metrics: Collection[str] | None = None
+    metrics: Collection[str] | None = None  # the wanted metrics; None for all
+    # The columns of tables that hold values, where others are to be left out; of other files the wanted
+    # metrics. See `orchestrator.readers.table.read_csv` for how to name columns.
     responses: Sequence[str] = ()
-    names: Sequence[str] | None = None
-    categorical: Collection[str] = ()
+    names: Sequence[str] | None = None  # names of all columns, for CSV files without a header line
+    categorical: Collection[str] = ()  # parameters whose numbers stand for categories
+    # aggregate, inclusive: of profiles, how ranks become one value, and whether it includes called regions.
     aggregate: str = "mean"
     inclusive: bool = False
 

@@ -42,21 +42,11 @@ class Listed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How points are drawn: a probability for every value of every parameter.
+    """How points are drawn: a probability for every value of every parameter."""
 
-    Attributes
-    ----------
-    parameters
-        Of the space.
-    weights
-        Per parameter, the probability of each of its values.
-    logarithmic
-        Names of the parameters that are drawn log-uniformly.
-    """
-
-    parameters: tuple[Parameter, ...]
-    weights: tuple[Floats, ...]
-    logarithmic: tuple[str, ...]
+    parameters: tuple[Parameter, ...]  # of the space
+    weights: tuple[Floats, ...]  # per parameter, the probability of each of its values
+    logarithmic: tuple[str, ...]  # names of the parameters that are drawn log-uniformly
 
     @classmethod
     def of(cls, parameters: Sequence[Parameter], uniform: Collection[str], log: Collection[str]) -> Self:

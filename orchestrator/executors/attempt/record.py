@@ -143,25 +143,16 @@ def _load(path: Path) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owners:
-    """The processes that own an attempt, identified over reboots, recycled pids and containers.
+    """The processes that own an attempt, identified over reboots, recycled pids and containers."""
 
-    Attributes
-    ----------
-    host, boot, namespace
-        Where they run: name of the machine, identifier of its boot, and PID namespace (container).
-    processes
-        Pid and start time (clock ticks since boot) of each.
-    who
-        `OWNER` for the attempt's own process, else what a controller wrote when it revoked the attempt.
-    directory
-        The attempt's. In a copy of a campaign directory the processes are those of the original.
-    """
-
+    # host, boot, namespace: name of the machine, identifier of its boot, and PID namespace (container).
     host: str
     boot: str
     namespace: str
-    processes: tuple[tuple[int, int], ...]
+    processes: tuple[tuple[int, int], ...]  # pid and start time (clock ticks since boot) of each
+    # `OWNER` for the attempt's own process, else what a controller wrote when it revoked the attempt.
     who: str = OWNER
+    # The attempt's. In a copy of a campaign directory the processes are those of the original.
     directory: Path | None = None
 
     def alive(self) -> tuple[int, ...] | None:

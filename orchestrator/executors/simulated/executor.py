@@ -27,30 +27,14 @@ _ROUNDING = 1e-6  # seconds by which sums of durations may be wrong
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedSettings:
-    """What a simulation adds to the runs.
+    """What a simulation adds to the runs."""
 
-    Attributes
-    ----------
-    queue_delay
-        Mean seconds in the queue (exponentially distributed).
-    failure_rate
-        Share of attempts that fail (0..1).
-    overhead
-        Seconds of every allocation besides the application.
-    slots
-        Cores that run at once; None: as many as asked for.
-    seed
-        Of all that is drawn.
-    start
-        First instant of the virtual clock, in Unix seconds.
-    """
-
-    queue_delay: float = 0.0
-    failure_rate: float = 0.0
-    overhead: float = 0.0
-    slots: int | None = None
-    seed: int = 0
-    start: float = 0.0
+    queue_delay: float = 0.0  # mean seconds in the queue (exponentially distributed)
+    failure_rate: float = 0.0  # share of attempts that fail (0..1)
+    overhead: float = 0.0  # seconds of every allocation besides the application
+    slots: int | None = None  # cores that run at once; None: as many as asked for
+    seed: int = 0  # of all that is drawn
+    start: float = 0.0  # first instant of the virtual clock, in Unix seconds
 
 
 def build(context: ExecutorContext) -> SimulatedExecutor:

@@ -28,33 +28,21 @@ _READABLE = 40  # characters of the campaign directory's name in a job's name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobArray:
-    """A job array as its manifest describes it.
+    """A job array as its manifest describes it."""
 
-    Attributes
-    ----------
-    name
-        Of the array, hence of its jobs.
-    packs
-        The names of the attempts of each job, by array index, in the order of execution.
-    first, last
-        Instants (Unix seconds) of the first and the latest submission under this name. Attempts whose
-        submission failed may be submitted again.
-    minutes
-        Time limit of each job; 0 in manifests of an earlier version.
-    directories
-        Of attempts that share a job, by name, relative to the campaign directory. What one of them is
-        charged depends on the files of the others.
-    root
-        Where the campaign directory was at the submission: its jobs look for their files there. Empty in
-        manifests of an earlier version.
-    """
-
-    name: str
+    name: str  # of the array, hence of its jobs
+    # The names of the attempts of each job, by array index, in the order of execution.
     packs: tuple[tuple[str, ...], ...]
+    # first, last: instants (Unix seconds) of the first and the latest submission under this name. Attempts
+    # whose submission failed may be submitted again.
     first: float
     last: float
-    minutes: int
+    minutes: int  # time limit of each job; 0 in manifests of an earlier version
+    # Of attempts that share a job, by name, relative to the campaign directory. What one of them is charged
+    # depends on the files of the others.
     directories: Mapping[str, str] = field(default_factory=dict)
+    # Where the campaign directory was at the submission: its jobs look for their files there. Empty in
+    # manifests of an earlier version.
     root: str = ""
 
 

@@ -56,54 +56,29 @@ class Qos:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
-    """What the user may do under one account. None: no such limit.
+    """What the user may do under one account. None: no such limit."""
 
-    Attributes
-    ----------
-    account, partition
-        Of the jobs that it is about; all partitions if ``partition`` is empty.
-    qos
-        That jobs may have.
-    default_qos
-        Of jobs that name none; empty where that is not known.
-    jobs
-        The most that run at once.
-    submitted, submitted_by_all
-        The most that are queued or running: of this user, and of all users of the account.
-    wall
-        Of the longest job, in seconds.
-    most
-        What jobs may occupy.
-    """
-
+    # account, partition: of the jobs that it is about; all partitions if ``partition`` is empty.
     account: str
     partition: str
-    qos: tuple[str, ...]
-    default_qos: str
-    jobs: int | None
+    qos: tuple[str, ...]  # that jobs may have
+    default_qos: str  # of jobs that name none; empty where that is not known
+    jobs: int | None  # the most that run at once
+    # submitted, submitted_by_all: the most that are queued or running: of this user, and of all users of the
+    # account.
     submitted: int | None
     submitted_by_all: int | None
-    wall: float | None
-    most: Most = field(default_factory=Most)
+    wall: float | None  # of the longest job, in seconds
+    most: Most = field(default_factory=Most)  # what jobs may occupy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enforced:
-    """What accounting limits; empty where it limits nothing, or does not say so.
+    """What accounting limits; empty where it limits nothing, or does not say so."""
 
-    Attributes
-    ----------
-    qos
-        By name.
-    associations
-        Of the user.
-    of_partition
-        The QOS of partitions that have one.
-    """
-
-    qos: Mapping[str, Qos] = field(default_factory=dict)
-    associations: tuple[Association, ...] = ()
-    of_partition: Mapping[str, str] = field(default_factory=dict)
+    qos: Mapping[str, Qos] = field(default_factory=dict)  # by name
+    associations: tuple[Association, ...] = ()  # of the user
+    of_partition: Mapping[str, str] = field(default_factory=dict)  # the QOS of partitions that have one
 
 
 class Cluster:

@@ -118,37 +118,19 @@ _MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What Slurm reports of one element of a job array.
+    """What Slurm reports of one element of a job array."""
 
-    Attributes
-    ----------
-    name, number
-        Of the array.
-    index
-        Of the element; None stands for all elements that have no row of their own.
-    state
-        As Slurm prints it.
-    started
-        Unix seconds; None where it has not started, or the source does not say.
-    elapsed
-        Seconds charged for it, or None before its end, or where they are not known.
-    reason
-        Why it is still queued.
-    nodes
-        Where it runs or ran, in Slurm's short form.
-    cpus
-        Allocated to it; 0 before it got a node.
-    """
-
+    # name, number: of the array.
     name: str
     number: int
-    index: int | None
-    state: str
-    started: float | None = None
+    index: int | None  # of the element; None stands for all elements that have no row of their own
+    state: str  # as Slurm prints it
+    started: float | None = None  # Unix seconds; None where it has not started, or the source does not say
+    # Seconds charged for it, or None before its end, or where they are not known.
     elapsed: float | None = None
-    reason: str = ""
-    nodes: str = ""
-    cpus: int = 0
+    reason: str = ""  # why it is still queued
+    nodes: str = ""  # where it runs or ran, in Slurm's short form
+    cpus: int = 0  # allocated to it; 0 before it got a node
 
     @property
     def meaning(self) -> AttemptState:

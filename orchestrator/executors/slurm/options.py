@@ -33,15 +33,6 @@ _AMOUNT = re.compile(r"([1-9]\d*)([KMGT]?)", re.IGNORECASE)  # 0 means all that 
 class JobOptions:
     """What a campaign says about its jobs.
 
-    Attributes
-    ----------
-    partition, account, qos, constraint, reservation, exclusive
-        As ``sbatch`` takes them; None leaves the choice to Slurm.
-    sbatch
-        Further options of ``sbatch``: name -> value, None for a flag.
-    by_size
-        Partitions for runs of up to some size (keys as in a campaign file).
-
     Raises
     ------
     CampaignError
@@ -49,13 +40,17 @@ class JobOptions:
         holds the option in a batch script, and what follows would be executed.
     """
 
+    # partition, account, qos, constraint, reservation, exclusive: as ``sbatch`` takes them; None leaves the
+    # choice to Slurm.
     partition: str | None = None
     account: str | None = None
     qos: str | None = None
     constraint: str | None = None
     reservation: str | None = None
     exclusive: bool = False
+    # Further options of ``sbatch``: name -> value, None for a flag.
     sbatch: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    # Partitions for runs of up to some size (keys as in a campaign file).
     by_size: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
@@ -165,36 +160,17 @@ def minutes(*limits: float) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmSettings:
-    """How to use Slurm. Durations in seconds.
+    """How to use Slurm. Durations in seconds."""
 
-    Attributes
-    ----------
-    job
-        Options of every job.
-    bills_nodes
-        Whether the site charges whole nodes, whatever Slurm allocates of them.
-    poll_interval
-        Between queries of Slurm.
-    command_timeout
-        After which a command of Slurm is ended.
-    submission_grace
-        After which a submission that was not confirmed, and that Slurm does not know, did not happen.
-    file_grace
-        For an attempt's files to become visible here after its job ended elsewhere.
-    accounting_grace
-        For the charge of an attempt to be known after it finished.
-    hopeless_grace
-        After which a job that fits no limit of Slurm is cancelled.
-    forgotten_grace
-        After which the charge of a job that Slurm denies will never be known from accounting.
-    """
-
-    job: JobOptions = field(default_factory=JobOptions)
-    bills_nodes: bool = False
-    poll_interval: float = 10.0
-    command_timeout: float = 30.0
+    job: JobOptions = field(default_factory=JobOptions)  # options of every job
+    bills_nodes: bool = False  # whether the site charges whole nodes, whatever Slurm allocates of them
+    poll_interval: float = 10.0  # between queries of Slurm
+    command_timeout: float = 30.0  # after which a command of Slurm is ended
+    # After which a submission that was not confirmed, and that Slurm does not know, did not happen.
     submission_grace: float = 60.0
+    # For an attempt's files to become visible here after its job ended elsewhere.
     file_grace: float = 75.0  # Linux caches what it knows of files on NFS for up to 60 s
-    accounting_grace: float = 60.0
-    hopeless_grace: float = 300.0
+    accounting_grace: float = 60.0  # for the charge of an attempt to be known after it finished
+    hopeless_grace: float = 300.0  # after which a job that fits no limit of Slurm is cancelled
+    # After which the charge of a job that Slurm denies will never be known from accounting.
     forgotten_grace: float = 300.0

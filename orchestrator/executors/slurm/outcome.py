@@ -28,65 +28,36 @@ SETTLED = {AttemptState.FINISHED, AttemptState.LOST, AttemptState.ABSENT}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that is known of one attempt at one instant.
-
-    Attributes
-    ----------
-    request
-        The attempt.
-    settings
-        How long to wait for what may still appear, among others.
-    unconfirmed
-        Whether its submission was never confirmed, so that it may not have happened.
-    record
-        Its ``attempt.json``; ``record_error`` says why that cannot be read.
-    owner
-        Who claimed it (`OWNER`: its own process); None while it is unclaimed. Only read where the attempt has
-        no active job.
-    submitted
-        Seconds from the last time that it was handed to ``sbatch`` to Slurm's last answer (or to now, before
-        there is one); None if it never was.
-    job_id
-        The id of its job, as ``sbatch`` or a query reported it; empty while that is unknown.
-    status
-        What Slurm reports of its jobs; None before it was asked.
-    finished_for, gone_for
-        Seconds since its record was seen finished, or since it was first seen without an active job and
-        without a new sign of life. For an attempt that Slurm never had, only the sign of life counts.
-    accounting
-        Whether there is accounting, which will report the charge later if it does not now.
-    never_charged
-        Whether, having no job that Slurm knows of, it certainly had none that was charged.
-    minutes
-        Time limit of its job.
-    shared
-        The job, if it shares one with other attempts; None where it has its own.
-    output_seen
-        Whether all that a finished attempt printed is visible here.
-    deleted
-        Whether it was submitted, and its directory is not there any more.
-    astray
-        Whether its job looks for its files where the campaign directory was before.
-    """
+    """All that is known of one attempt at one instant."""
 
     request: AttemptRequest
-    settings: SlurmSettings
-    unconfirmed: bool = False
-    record: AttemptRecord | None = None
+    settings: SlurmSettings  # how long to wait for what may still appear, among others
+    unconfirmed: bool = False  # whether its submission was never confirmed, so that it may not have happened
+    record: AttemptRecord | None = None  # its ``attempt.json``; ``record_error`` says why that cannot be read
     record_error: str = ""
+    # Who claimed it (`OWNER`: its own process); None while it is unclaimed. Only read where the attempt has
+    # no active job.
     owner: str | None = None
+    # Seconds from the last time that it was handed to ``sbatch`` to Slurm's last answer (or to now, before
+    # there is one); None if it never was.
     submitted: float | None = None
-    job_id: str = ""
-    status: JobStatus | None = None
+    job_id: str = ""  # the id of its job, as ``sbatch`` or a query reported it; empty while that is unknown
+    status: JobStatus | None = None  # what Slurm reports of its jobs; None before it was asked
+    # finished_for, gone_for: seconds since its record was seen finished, or since it was first seen without
+    # an active job and without a new sign of life. For an attempt that Slurm never had, only the sign of life
+    # counts.
     finished_for: float = 0.0
     gone_for: float = 0.0
+    # Whether there is accounting, which will report the charge later if it does not now.
     accounting: bool = True
+    # Whether, having no job that Slurm knows of, it certainly had none that was charged.
     never_charged: bool = False
-    minutes: int = 0
+    minutes: int = 0  # time limit of its job
+    # The job, if it shares one with other attempts; None where it has its own.
     shared: SharedJob | None = None
-    output_seen: bool = True
-    deleted: bool = False
-    astray: bool = False
+    output_seen: bool = True  # whether all that a finished attempt printed is visible here
+    deleted: bool = False  # whether it was submitted, and its directory is not there any more
+    astray: bool = False  # whether its job looks for its files where the campaign directory was before
 
     @property
     def forgotten(self) -> bool:

@@ -25,40 +25,24 @@ _CLOCK_DIFFERENCE = 3600.0  # seconds that sacct's start time lies before the su
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStatus:
-    """What Slurm reports of the jobs of one attempt.
+    """What Slurm reports of the jobs of one attempt."""
 
-    Attributes
-    ----------
-    active
-        Its jobs that are queued or running: the one to keep first, then duplicates.
-    ended
-        Its jobs that have ended, as far as Slurm remembers.
-    elapsed
-        Seconds charged for all that ended; None where that is not known, or more may come.
-    accounted
-        Whether accounting has a row of it. Without one, ``elapsed`` is what the queue reports, and the queue
-        forgets what a job did before it was requeued.
-    accounting_active
-        Whether accounting calls one of its jobs active. Alone that proves nothing: a job whose end was lost
-        remains active in accounting for ever.
-    never_started
-        Whether accounting has its jobs, and only as ones that wait: it will charge nothing unless one starts.
-    cpus
-        Allocated to its jobs, on average over the seconds charged; 0 where that is not known.
-    error
-        Why Slurm could not be asked; nothing else is known then.
-    accounting_error
-        Why accounting could not be asked; a job that ``squeue`` does not show may still exist.
-    """
-
+    # Its jobs that are queued or running: the one to keep first, then duplicates.
     active: tuple[Job, ...] = ()
-    ended: tuple[Job, ...] = ()
+    ended: tuple[Job, ...] = ()  # its jobs that have ended, as far as Slurm remembers
+    # Seconds charged for all that ended; None where that is not known, or more may come.
     elapsed: float | None = None
+    # Whether accounting has a row of it. Without one, ``elapsed`` is what the queue reports, and the queue
+    # forgets what a job did before it was requeued.
     accounted: bool = False
+    # Whether accounting calls one of its jobs active. Alone that proves nothing: a job whose end was lost
+    # remains active in accounting for ever.
     accounting_active: bool = False
+    # Whether accounting has its jobs, and only as ones that wait: it will charge nothing unless one starts.
     never_started: bool = False
-    cpus: float = 0
-    error: str = ""
+    cpus: float = 0  # allocated to its jobs, on average over the seconds charged; 0 where that is not known
+    error: str = ""  # why Slurm could not be asked; nothing else is known then
+    # Why accounting could not be asked; a job that ``squeue`` does not show may still exist.
     accounting_error: str = ""
 
 

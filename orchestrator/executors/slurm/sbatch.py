@@ -71,33 +71,15 @@ class SubmitLater(SubmitRejected):
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayRequest:
-    """An array of jobs that all ask for the same.
+    """An array of jobs that all ask for the same."""
 
-    Attributes
-    ----------
-    name
-        Of the array, hence of its jobs.
-    resources
-        Of each of its attempts.
-    limits
-        In seconds, of the attempts of each of its jobs.
-    options
-        The campaign's.
-    folder
-        Where the files of the array are.
-    python
-        What executes the jobs.
-    root
-        Directory to start Python in: it finds the orchestrator there, installed or not.
-    """
-
-    name: str
-    resources: Resources
-    limits: Sequence[float]
-    options: JobOptions
-    folder: Path
-    python: str = sys.executable
-    root: Path = _ROOT
+    name: str  # of the array, hence of its jobs
+    resources: Resources  # of each of its attempts
+    limits: Sequence[float]  # in seconds, of the attempts of each of its jobs
+    options: JobOptions  # the campaign's
+    folder: Path  # where the files of the array are
+    python: str = sys.executable  # what executes the jobs
+    root: Path = _ROOT  # directory to start Python in: it finds the orchestrator there, installed or not
 
     @property
     def fitting(self) -> JobOptions:

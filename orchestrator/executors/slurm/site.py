@@ -15,29 +15,14 @@ _DEFAULT_ARRAY = 1001  # Slurm's own default of MaxArraySize
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Settings of a Slurm; the defaults are Slurm's own.
+    """Settings of a Slurm; the defaults are Slurm's own."""
 
-    Attributes
-    ----------
-    cluster
-        Its name; empty where it is not known.
-    accounting
-        Whether there is a ``slurmdbd`` for ``sacct`` to ask.
-    over_time_limit
-        Minutes that a job may exceed its limit.
-    remembered
-        Seconds for which ``squeue`` still shows a job that has ended (``MinJobAge``).
-    array_size
-        Most elements of an array.
-    submit_limit
-        Most jobs, queued or running, that this user may have; None without such a limit.
-    """
-
-    cluster: str = ""
-    accounting: bool = True
-    over_time_limit: float = 0.0
-    remembered: float = 300.0
-    array_size: int = _DEFAULT_ARRAY
+    cluster: str = ""  # its name; empty where it is not known
+    accounting: bool = True  # whether there is a ``slurmdbd`` for ``sacct`` to ask
+    over_time_limit: float = 0.0  # minutes that a job may exceed its limit
+    remembered: float = 300.0  # seconds for which ``squeue`` still shows a job that has ended (``MinJobAge``)
+    array_size: int = _DEFAULT_ARRAY  # most elements of an array
+    # Most jobs, queued or running, that this user may have; None without such a limit.
     submit_limit: int | None = None
 
 

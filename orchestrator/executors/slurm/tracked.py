@@ -50,42 +50,23 @@ class Stopwatch:
 
 @dataclass(slots=True, kw_only=True)
 class TrackedAttempt:
-    """What the executor remembers of one attempt between two looks at Slurm and at the files.
-
-    Attributes
-    ----------
-    request
-        The attempt.
-    phase
-        See `Phase`; only `poll`, `expect_late_job` and `await_charge` change it.
-    job_id
-        Of its job, as ``sbatch`` or a query reported it; empty while that is unknown.
-    cancelled
-        Whether every job of it is to be cancelled, also one that turns up later.
-    waits_for
-        Why its job is still queued, or does not go on, as of the last look; empty where it runs.
-    last_queued
-        When Slurm last reported it as queued (Unix seconds).
-    record_version
-        Changes when the attempt writes its record; as of the last poll.
-    finished, gone, hopeless
-        For how long its record has been finished; it has had no job and no sign of life; it has waited for
-        what will never happen.
-    late_since
-        When it became REVOKED.
-    """
+    """What the executor remembers of one attempt between two looks at Slurm and at the files."""
 
     request: AttemptRequest
-    phase: Phase = Phase.SUBMITTED
-    job_id: str = ""
-    cancelled: bool = False
+    phase: Phase = Phase.SUBMITTED  # see `Phase`; only `poll`, `expect_late_job` and `await_charge` change it
+    job_id: str = ""  # of its job, as ``sbatch`` or a query reported it; empty while that is unknown
+    cancelled: bool = False  # whether every job of it is to be cancelled, also one that turns up later
+    # Why its job is still queued, or does not go on, as of the last look; empty where it runs.
     waits_for: str = ""
-    last_queued: float = float("-inf")
+    last_queued: float = float("-inf")  # when Slurm last reported it as queued (Unix seconds)
+    # Changes when the attempt writes its record; as of the last poll.
     record_version: tuple[int, int] | None = None
+    # finished, gone, hopeless: for how long its record has been finished; it has had no job and no sign of
+    # life; it has waited for what will never happen.
     finished: Stopwatch = field(default_factory=Stopwatch)
     gone: Stopwatch = field(default_factory=Stopwatch)
     hopeless: Stopwatch = field(default_factory=Stopwatch)
-    late_since: float = float("inf")
+    late_since: float = float("inf")  # when it became REVOKED
 
     @property
     def polled(self) -> bool:

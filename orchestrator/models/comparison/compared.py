@@ -37,24 +37,14 @@ class At:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """One call path and metric, in one category.
+    """One call path and metric, in one category."""
 
-    Attributes
-    ----------
-    key
-        Which one.
-    first, second
-        The models of A and B; None where none was fitted.
-    ratio
-        What is known of B / A; None where neither common points nor two models tell it.
-    paired
-        Whether there are common points; otherwise ``ratio`` is what the models say where they are surest.
-    """
-
-    key: Key
+    key: Key  # which one
+    # first, second: the models of A and B; None where none was fitted.
     first: Model | None
     second: Model | None
-    ratio: Ratio | None
+    ratio: Ratio | None  # what is known of B / A; None where neither common points nor two models tell it
+    # Whether there are common points; otherwise ``ratio`` is what the models say where they are surest.
     paired: bool
 
     @property

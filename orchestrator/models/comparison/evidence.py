@@ -27,26 +27,13 @@ _VALUES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A hypothesis given the pairs: a member for every typical size of its coefficients and every τ.
+    """A hypothesis given the pairs: a member for every typical size of its coefficients and every τ."""
 
-    Attributes
-    ----------
-    log_marginal
-        Logarithm of the probability of the differences, with the priors, shape (members,).
-    mean
-        Of the coefficients, shape (members, coefficients).
-    covariance
-        Of the coefficients, shape (members, coefficients, coefficients).
-    freedom
-        Degrees of freedom of their t distribution.
-    scatter
-        Variance of what differs from point to point beyond the repetitions, φ τ², shape (members,).
-    """
-
-    log_marginal: Floats
-    mean: Floats
-    covariance: Floats
-    freedom: float
+    log_marginal: Floats  # logarithm of the probability of the differences, with the priors, shape (members,)
+    mean: Floats  # of the coefficients, shape (members, coefficients)
+    covariance: Floats  # of the coefficients, shape (members, coefficients, coefficients)
+    freedom: float  # degrees of freedom of their t distribution
+    # Variance of what differs from point to point beyond the repetitions, φ τ², shape (members,).
     scatter: Floats
 
 

@@ -21,30 +21,14 @@ _ROUNDED = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """One call path (and metric, and category) at the points where both A and B were measured.
+    """One call path (and metric, and category) at the points where both A and B were measured."""
 
-    Attributes
-    ----------
-    parameters
-        Numeric parameters.
-    points
-        Their values, shape (pairs, parameters).
-    difference
-        Logarithm of B / A, shape (pairs,).
-    variance
-        Of ``difference``, as far as repetitions show it, shape (pairs,).
-    freedom
-        Degrees of freedom behind ``variance``.
-    noise
-        Relative standard deviation of a single repetition of A and of B.
-    """
-
-    parameters: tuple[str, ...]
-    points: Floats
-    difference: Floats
-    variance: Floats
-    freedom: float
-    noise: tuple[float, float]
+    parameters: tuple[str, ...]  # numeric parameters
+    points: Floats  # their values, shape (pairs, parameters)
+    difference: Floats  # logarithm of B / A, shape (pairs,)
+    variance: Floats  # of ``difference``, as far as repetitions show it, shape (pairs,)
+    freedom: float  # degrees of freedom behind ``variance``
+    noise: tuple[float, float]  # relative standard deviation of a single repetition of A and of B
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

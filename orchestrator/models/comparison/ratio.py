@@ -144,21 +144,14 @@ def _transformed(points: Floats, logarithmic: Sequence[bool]) -> Floats:
 
 @dataclass(frozen=True)
 class Ratio:
-    """What the pairs say about the ratio of one call path. See `ratio`.
+    """What the pairs say about the ratio of one call path. See `ratio`."""
 
-    Attributes
-    ----------
-    pairs, axes
-        What was measured, and where.
-    members
-        Every hypothesis with a change, its logarithmic weight, and its evidence.
-    evidence
-        Logarithm of the Bayes factor: how much more probable the pairs are with a change than without.
-    """
-
+    # pairs, axes: what was measured, and where.
     pairs: Pairs
     axes: Axes
+    # Every hypothesis with a change, its logarithmic weight, and its evidence.
     members: tuple[tuple[Hypothesis, float, Evidence], ...]
+    # Logarithm of the Bayes factor: how much more probable the pairs are with a change than without.
     evidence: float
 
     def probability(self, before: float = CHANGED) -> float:

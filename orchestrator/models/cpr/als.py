@@ -21,24 +21,12 @@ _LEAST_PIVOT, _ATTEMPTS = 1e-12, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """What the tensor is known at.
+    """What the tensor is known at."""
 
-    Attributes
-    ----------
-    node
-        The node below, shape (modes, n).
-    weight
-        Weight of the node above it, shape (modes, n).
-    y
-        Values, shape (n,).
-    share
-        How much each entry counts, shape (n,).
-    """
-
-    node: Ints
-    weight: Floats
-    y: Floats
-    share: Floats
+    node: Ints  # the node below, shape (modes, n)
+    weight: Floats  # weight of the node above it, shape (modes, n)
+    y: Floats  # values, shape (n,)
+    share: Floats  # how much each entry counts, shape (n,)
 
     def __len__(self) -> int:
         return len(self.y)

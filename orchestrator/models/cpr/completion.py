@@ -23,27 +23,13 @@ _LEAST = 1e-300  # size of a factor, so that zeros can be divided by it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How to complete a tensor.
+    """How to complete a tensor."""
 
-    Attributes
-    ----------
-    rank
-        Number of products that are summed, at most: those that do not pay vanish.
-    number
-        Cells or nodes of a numeric mode.
-    cells
-        Whether entries are means of cells (the paper) or samples at their true coordinates.
-    smoothness
-        What the factors cost.
-    further
-        Combinations of coordinates that have a mode each, besides all axes.
-    """
-
-    rank: int
-    number: int
-    cells: bool = False
-    smoothness: Smoothness = DEFAULT
-    further: tuple[Slopes, ...] = ()
+    rank: int  # number of products that are summed, at most: those that do not pay vanish
+    number: int  # cells or nodes of a numeric mode
+    cells: bool = False  # whether entries are means of cells (the paper) or samples at their true coordinates
+    smoothness: Smoothness = DEFAULT  # what the factors cost
+    further: tuple[Slopes, ...] = ()  # combinations of coordinates that have a mode each, besides all axes
 
     @property
     def text(self) -> str:
@@ -54,25 +40,15 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """A sum over ranks of products over modes of functions of one coordinate.
+    """A sum over ranks of products over modes of functions of one coordinate."""
 
-    Attributes
-    ----------
-    modes
-        Where their nodes are.
-    table
-        Factors of all modes one below the other, and a row of zeros, shape (rows + 1, rank).
-    mean, scale
-        What is added to the sum and what it is multiplied by.
-    recipe
-        How it was made.
-    """
-
-    modes: tuple[Mode, ...]
+    modes: tuple[Mode, ...]  # where their nodes are
+    # Factors of all modes one below the other, and a row of zeros, shape (rows + 1, rank).
     table: NDArray[np.float16]
+    # mean, scale: what is added to the sum and what it is multiplied by.
     mean: float
     scale: float
-    recipe: Recipe
+    recipe: Recipe  # how it was made
 
     @classmethod
     def of(cls, modes: tuple[Mode, ...], table: Floats, mean: float, scale: float, recipe: Recipe) -> Self:

@@ -17,21 +17,11 @@ _POINTS = 5  # on each line
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """A function that goes on beyond the range of every axis as it went in the last part of it.
+    """A function that goes on beyond the range of every axis as it went in the last part of it."""
 
-    Attributes
-    ----------
-    inside
-        What holds within the range.
-    axes
-        With their ranges.
-    part
-        Share of a range that the line is fitted to, in coordinates; 0 holds the value at the end.
-    """
-
-    inside: Fitted
-    axes: tuple[Axis, ...]
-    part: float
+    inside: Fitted  # what holds within the range
+    axes: tuple[Axis, ...]  # with their ranges
+    part: float  # share of a range that the line is fitted to, in coordinates; 0 holds the value at the end
 
     @property
     def text(self) -> str:

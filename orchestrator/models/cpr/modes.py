@@ -25,27 +25,13 @@ _DIGITS = 9  # of sums of logarithms, which differ by rounding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """One mode of the tensor.
+    """One mode of the tensor."""
 
-    Attributes
-    ----------
-    axes
-        The axes that the coordinate of the mode is made of.
-    slopes
-        What each of them is multiplied by before they are summed.
-    nodes
-        Coordinates of the nodes, rising; the levels' numbers for a category.
-    edges
-        The first and the last bound the range; of a mode of cells also those between them.
-    is_categorical
-        Whether neighbours have nothing in common.
-    """
-
-    axes: tuple[int, ...]
-    slopes: tuple[float, ...]
-    nodes: Floats
-    edges: Floats
-    is_categorical: bool = False
+    axes: tuple[int, ...]  # the axes that the coordinate of the mode is made of
+    slopes: tuple[float, ...]  # what each of them is multiplied by before they are summed
+    nodes: Floats  # coordinates of the nodes, rising; the levels' numbers for a category
+    edges: Floats  # the first and the last bound the range; of a mode of cells also those between them
+    is_categorical: bool = False  # whether neighbours have nothing in common
 
     def __len__(self) -> int:
         return len(self.nodes)

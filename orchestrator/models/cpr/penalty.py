@@ -15,24 +15,12 @@ _NO_JUMP = 1e-2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothness:
-    """Weights of the penalty, for a coordinate that runs from 0 to 1 and entries of variance 1.
+    """Weights of the penalty, for a coordinate that runs from 0 to 1 and entries of variance 1."""
 
-    Attributes
-    ----------
-    ridge
-        Of the mean square, per entry: the paper's lambda.
-    slope
-        Of the integral of the squared first derivative, per factor.
-    bend
-        Of the integral of the squared second derivative, per factor.
-    jump
-        Of the total variation, per factor: allows few jumps and is constant between them.
-    """
-
-    ridge: float = 1e-4
-    slope: float = 0.0
-    bend: float = 0.0
-    jump: float = 0.0
+    ridge: float = 1e-4  # of the mean square, per entry: the paper's lambda
+    slope: float = 0.0  # of the integral of the squared first derivative, per factor
+    bend: float = 0.0  # of the integral of the squared second derivative, per factor
+    jump: float = 0.0  # of the total variation, per factor: allows few jumps and is constant between them
 
 
 DEFAULT = Smoothness()

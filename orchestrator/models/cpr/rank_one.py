@@ -18,27 +18,15 @@ from orchestrator.models.regression.samples import Samples
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositiveTensor:
-    """A sum of products of positive functions.
+    """A sum of products of positive functions."""
 
-    Attributes
-    ----------
-    modes
-        Where their nodes are.
-    factors
-        Of each mode, shape (nodes, rank).
-    directions
-        Of each mode, the row that its rows are nearly multiples of, shape (modes, rank).
-    lines
-        Of each mode, logarithm of that multiple and its slope outwards, below and above, shape (modes, 2, 2).
-    mean
-        What is added to the logarithm of the sum.
-    """
-
-    modes: tuple[Mode, ...]
-    factors: tuple[NDArray[np.float32], ...]
+    modes: tuple[Mode, ...]  # where their nodes are
+    factors: tuple[NDArray[np.float32], ...]  # of each mode, shape (nodes, rank)
+    # Of each mode, the row that its rows are nearly multiples of, shape (modes, rank).
     directions: NDArray[np.float32]
+    # Of each mode, logarithm of that multiple and its slope outwards, below and above, shape (modes, 2, 2).
     lines: NDArray[np.float32]
-    mean: float
+    mean: float  # what is added to the logarithm of the sum
 
     @property
     def text(self) -> str:

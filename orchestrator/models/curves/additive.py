@@ -87,34 +87,17 @@ def structures(parameters: int) -> list[Structure]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Additive:
-    """Curves of one call path that add up, linear in changes around the most probable ones.
+    """Curves of one call path that add up, linear in changes around the most probable ones."""
 
-    Attributes
-    ----------
-    structure
-        How parts make the whole.
-    part
-        Part of every feature; `_MULTIPLIES` also for the constant and for products across parts, shape
-        (features,).
-    reference
-        Features of the smallest measured values, shape (features,); 0 for the constant.
-    design
-        With slopes by coefficients instead of features of the measured points.
-    values
-        Logarithms of the measured values around their mean, if all were linear, shape (points,).
-    measured
-        The same as they are, shape (points,).
-    centre
-        That mean.
-    """
-
-    structure: Structure
+    structure: Structure  # how parts make the whole
+    # Part of every feature; `_MULTIPLIES` also for the constant and for products across parts, shape
+    # (features,).
     part: Integers
-    reference: Floats
-    design: Design
-    values: Floats
-    measured: Floats
-    centre: float
+    reference: Floats  # features of the smallest measured values, shape (features,); 0 for the constant
+    design: Design  # with slopes by coefficients instead of features of the measured points
+    values: Floats  # logarithms of the measured values around their mean, if all were linear, shape (points,)
+    measured: Floats  # the same as they are, shape (points,)
+    centre: float  # that mean
 
     @classmethod
     def of(cls, design: Design, structure: Structure, log_value: Floats, sizes: Floats, noise: float) -> Self:

@@ -25,33 +25,16 @@ _RANK = 1e-10  # singular values below this share of the largest one are roundin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """Measured points and their features.
+    """Measured points and their features."""
 
-    Attributes
-    ----------
-    features
-        Functions of the parameters.
-    points
-        Coordinates, shape (points, parameters).
-    precision
-        Relative weight of every point: its repetitions over a typical number, shape (points,).
-    typical
-        That number.
-    basis
-        Weighted features of the points, projected, shape (rank, features).
-    projection
-        From weighted values at the points to the projected ones, shape (rank, points).
-    ties
-        Directions along which points do not differ, see `orchestrator.models.unseen.ties`.
-    """
-
-    features: Features
-    points: Floats
+    features: Features  # functions of the parameters
+    points: Floats  # coordinates, shape (points, parameters)
+    # Relative weight of every point: its repetitions over a typical number, shape (points,).
     precision: Floats
-    typical: float
-    basis: Floats
-    projection: Floats
-    ties: Floats
+    typical: float  # that number
+    basis: Floats  # weighted features of the points, projected, shape (rank, features)
+    projection: Floats  # from weighted values at the points to the projected ones, shape (rank, points)
+    ties: Floats  # directions along which points do not differ, see `orchestrator.models.unseen.ties`
 
     @classmethod
     def of(cls, points: Floats, count: Floats) -> Design:
@@ -128,22 +111,13 @@ class Design:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precisions:
-    """What projected values are weighed with, for many draws.
+    """What projected values are weighed with, for many draws."""
 
-    Attributes
-    ----------
-    inverse
-        Inverse Cholesky factors of their covariances, shape (draws, rank, rank).
-    packed
-        The upper triangles of the inverse covariances row by row, with half of the diagonal; last the inverse
-        variance beyond what the features span. Shape (draws, rank * (rank + 1) / 2 + 1).
-    log_density
-        Logarithm of the density at the mean, shape (draws,).
-    """
-
-    inverse: Floats
+    inverse: Floats  # inverse Cholesky factors of their covariances, shape (draws, rank, rank)
+    # The upper triangles of the inverse covariances row by row, with half of the diagonal; last the inverse
+    # variance beyond what the features span. Shape (draws, rank * (rank + 1) / 2 + 1).
     packed: Floats
-    log_density: Floats
+    log_density: Floats  # logarithm of the density at the mean, shape (draws,)
 
     @classmethod
     def of(cls, design: Design, draws: Draws) -> Self:

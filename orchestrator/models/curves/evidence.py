@@ -70,24 +70,14 @@ class Formulas(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Formulas of one call path or of many at the measured points.
+    """Formulas of one call path or of many at the measured points."""
 
-    Attributes
-    ----------
-    scale
-        By which slopes are multiplied to be 1 on average, shape (formulas, coefficients).
-    weighted
-        Weighted slopes, and last weighted logarithms of measured over predicted values, shape
-        (formulas, coefficients + 1, points).
-    onto
-        The same projected, shape (formulas, coefficients + 1, rank).
-    log_price
-        Logarithm of how probable each is relative to curves, before anything was measured, shape (formulas,).
-    """
-
-    scale: Floats
+    scale: Floats  # by which slopes are multiplied to be 1 on average, shape (formulas, coefficients)
+    # Weighted slopes, and last weighted logarithms of measured over predicted values, shape (formulas,
+    # coefficients + 1, points).
     weighted: Floats
-    onto: Floats
+    onto: Floats  # the same projected, shape (formulas, coefficients + 1, rank)
+    # Logarithm of how probable each is relative to curves, before anything was measured, shape (formulas,).
     log_price: Floats
 
     @classmethod

@@ -34,75 +34,41 @@ _TOGETHER = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanations:
-    """Possible explanations of one call path, as a mixture of Gaussian processes around formulas or not.
+    """Possible explanations of one call path, as a mixture of Gaussian processes around formulas or not."""
 
-    Attributes
-    ----------
-    process
-        Shared with other call paths.
-    formulas
-        Those that an explanation has, and the most probable one, which is the first; None where there are
-        none.
-    regimes
-        Power laws with a change, which count as further formulas; None where there are none.
-    formula
-        Which one an explanation has; -1 for curves alone, shape (members,).
-    additive
-        Curves that add up.
-    added
-        Which of those an explanation has; -1 for none, shape (members,).
-    draws
-        Which draw of the process, shape (members,).
-    weights
-        Their probabilities, shape (members,).
-    rough
-        Standard deviation of the truth around each that is independent between points, shape (members,).
-    unseen
-        Standard deviation of what each may miss per doubling beyond the measured range, shape (members,).
-    inexact
-        Whether there are curves, or points scatter around the formula twice as much as repetitions say, shape
-        (members,).
-    centre
-        Mean of the logarithms of the measured values: curves are around it.
-    left_over
-        Logarithms of the measured values over those of the formula if it is likely, else of the mean curve,
-        shape (points,).
-    residuals
-        Projected logarithms of measured over predicted values of every formula; the last one is for curves,
-        around the centre. Shape (formulas + 1, rank).
-    slopes
-        Projected slopes by coefficients, shape (formulas, coefficients, rank).
-    scale
-        By which slopes were divided, shape (formulas, coefficients); 0 for a coefficient that is not there.
-    shift, root
-        Mean change of the scaled coefficients of a member, and factor of their covariance, shapes
-        (members, coefficients) and (members, coefficients, coefficients).
-    share
-        Probability that a formula is part of the explanation, not counting regimes.
-    odds
-        Probability of each of the regimes, shape (laws,).
-    """
-
-    process: Process
+    process: Process  # shared with other call paths
+    # Those that an explanation has, and the most probable one, which is the first; None where there are none.
     formulas: Formulas | None
+    # Power laws with a change, which count as further formulas; None where there are none.
     regimes: Regimes | None
-    formula: Integers
-    additive: tuple[Additive, ...]
-    added: Integers
-    draws: Integers
-    weights: Floats
+    formula: Integers  # which one an explanation has; -1 for curves alone, shape (members,)
+    additive: tuple[Additive, ...]  # curves that add up
+    added: Integers  # which of those an explanation has; -1 for none, shape (members,)
+    draws: Integers  # which draw of the process, shape (members,)
+    weights: Floats  # their probabilities, shape (members,)
+    # Standard deviation of the truth around each that is independent between points, shape (members,).
     rough: Floats
+    # Standard deviation of what each may miss per doubling beyond the measured range, shape (members,).
     unseen: Floats
+    # Whether there are curves, or points scatter around the formula twice as much as repetitions say, shape
+    # (members,).
     inexact: NDArray[np.bool_]
-    centre: float
+    centre: float  # mean of the logarithms of the measured values: curves are around it
+    # Logarithms of the measured values over those of the formula if it is likely, else of the mean curve,
+    # shape (points,).
     left_over: Floats
+    # Projected logarithms of measured over predicted values of every formula; the last one is for curves,
+    # around the centre. Shape (formulas + 1, rank).
     residuals: Floats
-    slopes: Floats
+    slopes: Floats  # projected slopes by coefficients, shape (formulas, coefficients, rank)
+    # By which slopes were divided, shape (formulas, coefficients); 0 for a coefficient that is not there.
     scale: Floats
+    # shift, root: mean change of the scaled coefficients of a member, and factor of their covariance, shapes
+    # (members, coefficients) and (members, coefficients, coefficients).
     shift: Floats
     root: Floats
-    share: float
-    odds: Floats
+    share: float  # probability that a formula is part of the explanation, not counting regimes
+    odds: Floats  # probability of each of the regimes, shape (laws,)
 
     def sum_of_parts(self, parameters: Sequence[str]) -> tuple[str, float] | None:
         """Return which parameters most probably add up, and how probable it is; None where nothing may."""

@@ -87,18 +87,11 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """All features of a set of measured points.
+    """All features of a set of measured points."""
 
-    Attributes
-    ----------
-    axes
-        One per parameter.
-    component
-        Of every feature: which scale it has. 0 is the constant; ``1 + K l + k`` is kind k of K of parameter
-        l; the last one is shared by the products of two parameters. Shape (features,).
-    """
-
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis, ...]  # one per parameter
+    # Of every feature: which scale it has. 0 is the constant; ``1 + K l + k`` is kind k of K of parameter l;
+    # the last one is shared by the products of two parameters. Shape (features,).
     component: Integers
 
     @classmethod

@@ -26,22 +26,16 @@ _NEGLIGIBLE = 1e-15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Explanations of one call path: those that are kept of curves, and of formulas with or without them.
+    """Explanations of one call path: those that are kept of curves, and of formulas with or without them."""
 
-    Attributes
-    ----------
-    formula, additive, added, draws, weights
-        As in `orchestrator.models.curves.explanations.Explanations`; ``formula`` counts all of the call path.
-    odds
-        Probability of every formula, shape (formulas,).
-    """
-
+    # formula, additive, added, draws, weights: as in `orchestrator.models.curves.explanations.Explanations`;
+    # ``formula`` counts all of the call path.
     formula: Integers
     additive: tuple[Additive, ...]
     added: Integers
     draws: Integers
     weights: Floats
-    odds: Floats
+    odds: Floats  # probability of every formula, shape (formulas,)
 
     @classmethod
     def of(cls, curves: Sequence[Curves], formulas: WeighedFormulas) -> Self:

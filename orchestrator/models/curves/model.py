@@ -44,46 +44,21 @@ _STEP = 1e-3  # of a logarithm, to find the slope at a point
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class CurveModel:
-    """All that may explain the measurements of a call path.
-
-    Attributes
-    ----------
-    callpath, metric
-        What is modelled.
-    parameters
-        Numeric parameters in the model's coordinates.
-    category
-        Value of each categorical parameter for which the model holds.
-    smape
-        Of the formula if it is likely, else of the mean curve, on the fitted locations, 0..200 %.
-    noise
-        Relative standard deviation of a single repetition.
-    remarks
-        What a reader must know of the measurements.
-    corner
-        Largest measured value of every parameter.
-    explained
-        The explanations.
-    form
-        The most probable formula as a model of its own; None where there are only curves.
-    shared_noise
-        Part of ``noise`` that repetitions of one origin have in common.
-    unvaried
-        Parameters that were measured at one value.
-    """
+    """All that may explain the measurements of a call path."""
 
     callpath: str
     metric: str
-    parameters: tuple[str, ...]
-    category: Category
-    smape: float
-    noise: float
-    remarks: tuple[str, ...]
-    corner: tuple[float, ...]
-    explained: Explanations
+    parameters: tuple[str, ...]  # numeric parameters in the model's coordinates
+    category: Category  # value of each categorical parameter for which the model holds
+    smape: float  # of the formula if it is likely, else of the mean curve, on the fitted locations, 0..200 %
+    noise: float  # relative standard deviation of a single repetition
+    remarks: tuple[str, ...]  # what a reader must know of the measurements
+    corner: tuple[float, ...]  # largest measured value of every parameter
+    explained: Explanations  # the explanations
+    # The most probable formula as a model of its own; None where there are only curves.
     form: Symbolic | None = None
-    shared_noise: float = 0.0
-    unvaried: Unvaried = field(default_factory=Unvaried)
+    shared_noise: float = 0.0  # part of ``noise`` that repetitions of one origin have in common
+    unvaried: Unvaried = field(default_factory=Unvaried)  # parameters that were measured at one value
 
     @property
     def share(self) -> float:

@@ -26,21 +26,11 @@ from orchestrator.models.symbolic import Symbolic
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What another family knows of the call paths of a group.
+    """What another family knows of the call paths of a group."""
 
-    Attributes
-    ----------
-    first
-        The most probable formula of every call path.
-    formulas
-        All that remain possible, by row.
-    forms
-        The most probable one of every call path as a model.
-    """
-
-    first: Formulas
-    formulas: Callable[[int], Formulas]
-    forms: Sequence[Symbolic]
+    first: Formulas  # the most probable formula of every call path
+    formulas: Callable[[int], Formulas]  # all that remain possible, by row
+    forms: Sequence[Symbolic]  # the most probable one of every call path as a model
 
 
 def modeler(*, aggregate: str = "auto", sizes: str | Sizes = "all") -> Modeler:

@@ -65,19 +65,12 @@ _FORMULA, _FACTOR, _POINT, _PARAMETER, _MOST = 3.0, 0.6, 0.6, 4.0, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Draws of the sizes of all components, equally probable.
+    """Draws of the sizes of all components, equally probable."""
 
-    Attributes
-    ----------
-    sizes
-        Standard deviation of every component, in the order of `features.Features.component`, shape
-        (draws, components).
-    noise
-        Relative scatter of the mean of all repetitions of a typical point, shape (draws,).
-    """
-
+    # Standard deviation of every component, in the order of `features.Features.component`, shape (draws,
+    # components).
     sizes: Floats
-    noise: Floats
+    noise: Floats  # relative scatter of the mean of all repetitions of a typical point, shape (draws,)
 
     def rows(self, chosen: Integers) -> Draws:
         """Return some of them."""

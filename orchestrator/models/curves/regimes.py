@@ -71,21 +71,12 @@ Kind = Change | Saturation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regimes:
-    """Power laws of one call path, the first without a change, around which there may be curves.
+    """Power laws of one call path, the first without a change, around which there may be curves."""
 
-    Attributes
-    ----------
-    changes
-        Of every law; None for none, and for the first one.
-    middle
-        Mean logarithm of every parameter over the points, shape (parameters,).
-    fitted
-        Logarithm at the middle, slopes, height of the step, and change of the slope, shape
-        (laws, parameters + 3).
-    """
-
-    changes: tuple[Kind | None, ...]
-    middle: Floats
+    changes: tuple[Kind | None, ...]  # of every law; None for none, and for the first one
+    middle: Floats  # mean logarithm of every parameter over the points, shape (parameters,)
+    # Logarithm at the middle, slopes, height of the step, and change of the slope, shape (laws, parameters +
+    # 3).
     fitted: Floats
 
     @property

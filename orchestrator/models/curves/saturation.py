@@ -29,20 +29,11 @@ _LEAST, _SPARE = 4, 2
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """A factor ``(1 + N/N1)**h`` with ``N1 = scale * size**power``, size the product of the sizes.
+    """A factor ``(1 + N/N1)**h`` with ``N1 = scale * size**power``, size the product of the sizes."""
 
-    Attributes
-    ----------
-    counting
-        Columns of the points whose product is N.
-    sizes
-        Those of the sizes.
-    scale, power
-        Of N1.
-    """
-
-    counting: tuple[int, ...]
-    sizes: tuple[int, ...]
+    counting: tuple[int, ...]  # columns of the points whose product is N
+    sizes: tuple[int, ...]  # those of the sizes
+    # scale, power: of N1.
     scale: float
     power: float
 

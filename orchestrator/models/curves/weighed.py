@@ -22,21 +22,13 @@ _WEIGHED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllDraws:
-    """Draws of the process: of curves alone, of curves beside a formula, and of scatter around an exact one.
+    """Draws of the process: of curves alone, of curves beside a formula, and of scatter around an exact one."""
 
-    Attributes
-    ----------
-    process
-        All draws, in this order.
-    beside, exact
-        The last two.
-    precisions_beside, precisions_exact
-        What projected values are weighed with, by these.
-    """
-
-    process: Process
+    process: Process  # all draws, in this order
+    # beside, exact: the last two.
     beside: Draws
     exact: Draws
+    # precisions_beside, precisions_exact: what projected values are weighed with, by these.
     precisions_beside: Precisions
     precisions_exact: Precisions
 
@@ -77,27 +69,13 @@ class AllDraws:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeighedFormulas:
-    """Formulas of some call paths: those of its posterior, then its regimes, for one after the other.
+    """Formulas of some call paths: those of its posterior, then its regimes, for one after the other."""
 
-    Attributes
-    ----------
-    columns
-        The formulas at the measured points.
-    begin
-        Where those of each call path begin, and the end, shape (call paths + 1,).
-    log_mass
-        Log probability of each, up to a constant per call path, shape (formulas,).
-    given
-        Probabilities of draws given a formula, shape (draws, patterns).
-    pattern
-        Which of them each formula has, shape (formulas,).
-    """
-
-    columns: Columns
-    begin: Integers
-    log_mass: Floats
-    given: Floats
-    pattern: Integers
+    columns: Columns  # the formulas at the measured points
+    begin: Integers  # where those of each call path begin, and the end, shape (call paths + 1,)
+    log_mass: Floats  # log probability of each, up to a constant per call path, shape (formulas,)
+    given: Floats  # probabilities of draws given a formula, shape (draws, patterns)
+    pattern: Integers  # which of them each formula has, shape (formulas,)
 
     @classmethod
     def none(cls, callpaths: int, rank: int, points: int) -> Self:

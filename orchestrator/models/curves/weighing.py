@@ -35,23 +35,12 @@ _TOGETHER, _NUMBERS, _MEMBERS = 64, 4_000_000, 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Callpath:
-    """What is known of one call path before its explanations are weighed.
+    """What is known of one call path before its explanations are weighed."""
 
-    Attributes
-    ----------
-    log_value
-        Logarithm of the location of the values, shape (points,).
-    log_curves
-        Log probability of every draw of curves alone, shape (draws,).
-    scatter
-        What repetitions say.
-    formulas, regimes
-        None where there are none.
-    """
-
-    log_value: Floats
-    log_curves: Floats
-    scatter: Scatter
+    log_value: Floats  # logarithm of the location of the values, shape (points,)
+    log_curves: Floats  # log probability of every draw of curves alone, shape (draws,)
+    scatter: Scatter  # what repetitions say
+    # formulas, regimes: None where there are none.
     formulas: Formulas | None
     regimes: Regimes | None
 
@@ -141,26 +130,19 @@ def _weighed(draws: AllDraws, callpaths: Sequence[_Callpath], log_value: Floats)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Explained:
-    """One call path with its members and what they say at the measured points.
+    """One call path with its members and what they say at the measured points."""
 
-    Attributes
-    ----------
-    callpath, draws, formulas, members
-        What was known, and what it was explained by.
-    centre, centred, projected
-        Mean of the logarithms of the values; weighted logarithms around it (points,); the same projected
-        (rank,).
-    shift, root
-        As in `Explanations`.
-    """
-
+    # callpath, draws, formulas, members: what was known, and what it was explained by.
     callpath: _Callpath
     draws: AllDraws
     formulas: WeighedFormulas
     members: Members
+    # centre, centred, projected: mean of the logarithms of the values; weighted logarithms around it
+    # (points,); the same projected (rank,).
     centre: float
     centred: Floats
     projected: Floats
+    # shift, root: as in `Explanations`.
     shift: Floats
     root: Floats
 

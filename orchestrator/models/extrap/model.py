@@ -21,47 +21,25 @@ _MOST_SPREAD = 100.0  # of a logarithm: wider intervals are no better, and their
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ExtrapModel:
-    """A function of Extra-P's procedure.
-
-    Attributes
-    ----------
-    callpath, metric
-        What is modelled.
-    parameters
-        Numeric parameters that vary among the measured points.
-    category
-        Value of each categorical parameter for which the model holds.
-    smape
-        On the fitted values, 0..200 %. Of one parameter, Extra-P shows the cross-validated one instead.
-    noise
-        Relative standard deviation of a single repetition.
-    notes
-        What a reader must know.
-    form
-        The function.
-    factor
-        Of the covariance of the coefficients, ``factor.T @ factor``, widened as Student's t distribution is
-        wider than the normal one at `LEVEL`; shape (coefficients, coefficients).
-    least
-        Least prediction: the function may be zero or negative where nothing was measured.
-    shared_noise
-        Part of ``noise`` that repetitions of one origin have in common.
-    """
+    """A function of Extra-P's procedure."""
 
     STANDS_ALONE: ClassVar[bool] = True
     """Extra-P models every call path by itself: `orchestrator.models.sums` replaces none of its models."""
 
     callpath: str
     metric: str
-    parameters: tuple[str, ...]
-    category: Category
+    parameters: tuple[str, ...]  # numeric parameters that vary among the measured points
+    category: Category  # value of each categorical parameter for which the model holds
+    # On the fitted values, 0..200 %. Of one parameter, Extra-P shows the cross-validated one instead.
     smape: float
-    noise: float
+    noise: float  # relative standard deviation of a single repetition
     notes: tuple[str, ...]
-    form: Form
+    form: Form  # the function
+    # Of the covariance of the coefficients, ``factor.T @ factor``, widened as Student's t distribution is
+    # wider than the normal one at `LEVEL`; shape (coefficients, coefficients).
     factor: Floats
-    least: float
-    shared_noise: float = 0.0
+    least: float  # least prediction: the function may be zero or negative where nothing was measured
+    shared_noise: float = 0.0  # part of ``noise`` that repetitions of one origin have in common
 
     @property
     def terms(self) -> list[dict[str, Any]]:

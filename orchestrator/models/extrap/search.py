@@ -32,21 +32,12 @@ Term = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A constant plus terms.
+    """A constant plus terms."""
 
-    Attributes
-    ----------
-    blocks
-        Parameter -> exponents of its block: a parameter has the same block in all terms.
-    terms
-        Which blocks each term multiplies.
-    coefficients
-        The constant, then one per term.
-    """
-
+    # Parameter -> exponents of its block: a parameter has the same block in all terms.
     blocks: Mapping[int, Exponents]
-    terms: tuple[Term, ...]
-    coefficients: Floats
+    terms: tuple[Term, ...]  # which blocks each term multiplies
+    coefficients: Floats  # the constant, then one per term
 
     def design(self, points: Floats) -> Floats:
         """Return ones and the values of the terms at points (n, parameters), shape (n, 1 + terms)."""

@@ -19,30 +19,16 @@ from orchestrator.models.regression.trend import Trend, fit_trend
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """A map from coordinates to columns.
+    """A map from coordinates to columns."""
 
-    Attributes
-    ----------
-    axes
-        What the coordinates are.
-    whole
-        Of each axis, whether every measured value is a whole number, and some is not below 8.
-    trend
-        The log-linear trend, whose value is a column; None for none.
-    products
-        Whether the sum of all logarithms is a column, and sums and differences of each two of them.
-    values
-        Whether the value of a logarithmic coordinate is a column, too.
-    alignment
-        Whether remainders of whole numbers are columns.
-    """
-
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis, ...]  # what the coordinates are
+    # Of each axis, whether every measured value is a whole number, and some is not below 8.
     whole: tuple[bool, ...]
-    trend: Trend | None
+    trend: Trend | None  # the log-linear trend, whose value is a column; None for none
+    # Whether the sum of all logarithms is a column, and sums and differences of each two of them.
     products: bool
-    values: bool
-    alignment: bool
+    values: bool  # whether the value of a logarithmic coordinate is a column, too
+    alignment: bool  # whether remainders of whole numbers are columns
 
     def at(self, x: Floats) -> Floats:
         """Return the columns at coordinates (n, axes), shape (n, columns)."""

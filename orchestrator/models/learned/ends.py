@@ -25,23 +25,12 @@ _FEWEST = 12
 
 @dataclass(frozen=True, slots=True)
 class StraightEnds:
-    """What was learned inside the measured range, and a slope per axis and end.
+    """What was learned inside the measured range, and a slope per axis and end."""
 
-    Attributes
-    ----------
-    inside
-        The prediction at the nearest coordinates of the measured range.
-    axes
-        What the coordinates are.
-    ends
-        Smallest and largest fitted coordinate, shape (axes, 2); infinite for categories.
-    slopes
-        Per axis its lower and its upper end: coefficients of `linear_columns`, shape (axes, 2, columns).
-    """
-
-    inside: Fitted
-    axes: tuple[Axis, ...]
-    ends: Floats
+    inside: Fitted  # the prediction at the nearest coordinates of the measured range
+    axes: tuple[Axis, ...]  # what the coordinates are
+    ends: Floats  # smallest and largest fitted coordinate, shape (axes, 2); infinite for categories
+    # Per axis its lower and its upper end: coefficients of `linear_columns`, shape (axes, 2, columns).
     slopes: Floats
 
     @property

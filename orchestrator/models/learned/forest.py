@@ -17,28 +17,15 @@ _TOGETHER = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forest:
-    """A weighted sum of trees, on columns as 32-bit numbers (as scikit-learn compares them).
+    """A weighted sum of trees, on columns as 32-bit numbers (as scikit-learn compares them)."""
 
-    Attributes
-    ----------
-    shift, scale
-        The prediction is ``shift + scale * sum of leaves``.
-    roots
-        Node at which each tree begins.
-    column
-        What a node splits by; -1 for leaves.
-    value
-        The largest value that goes to the left, or what a leaf predicts.
-    right
-        The node on the right; the next one is on the left.
-    """
-
+    # shift, scale: the prediction is ``shift + scale * sum of leaves``.
     shift: float
     scale: float
-    roots: NDArray[np.int32]
-    column: NDArray[np.int16]
-    value: NDArray[np.float32]
-    right: NDArray[np.int32]
+    roots: NDArray[np.int32]  # node at which each tree begins
+    column: NDArray[np.int16]  # what a node splits by; -1 for leaves
+    value: NDArray[np.float32]  # the largest value that goes to the left, or what a leaf predicts
+    right: NDArray[np.int32]  # the node on the right; the next one is on the left
 
     def predict(self, x: Floats) -> Floats:
         """Return predictions, shape (n,)."""

@@ -33,18 +33,10 @@ _MOST = 2048
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of several networks with one hidden layer; of each layer the last is that of the constant 1.
+    """Weights of several networks with one hidden layer; of each layer the last is that of the constant 1."""
 
-    Attributes
-    ----------
-    hidden
-        From inputs to units, shape (inputs + 1, networks, units).
-    output
-        From units to the output, shape (networks, units + 1).
-    """
-
-    hidden: Floats
-    output: Floats
+    hidden: Floats  # from inputs to units, shape (inputs + 1, networks, units)
+    output: Floats  # from units to the output, shape (networks, units + 1)
 
     @classmethod
     def drawn(cls, inputs: int, networks: int, units: int, rng: np.random.Generator) -> Weights:
@@ -65,28 +57,16 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Ensemble:
-    """The mean of networks.
-
-    Attributes
-    ----------
-    text
-        What it is.
-    columns
-        The map from coordinates to inputs.
-    weights
-        Of the networks.
-    low, span
-        Logarithms of values at the outputs 0 and 1: the smaller one, and the distance.
-    errors
-        Mean absolute log ratio of every network at the samples that it was neither fitted to nor stopped by,
-        shape (networks,).
-    """
+    """The mean of networks."""
 
     text: str
-    columns: Scaled
-    weights: Weights
+    columns: Scaled  # the map from coordinates to inputs
+    weights: Weights  # of the networks
+    # low, span: logarithms of values at the outputs 0 and 1: the smaller one, and the distance.
     low: float
     span: float
+    # Mean absolute log ratio of every network at the samples that it was neither fitted to nor stopped by,
+    # shape (networks,).
     errors: Floats
 
     def at(self, x: Floats) -> Floats:

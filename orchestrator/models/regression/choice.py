@@ -53,97 +53,51 @@ _BOOTSTRAPS, _LEAST_SHARE, _LEAST_ROWS = 1000, 0.1, 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """What a family of learners brings.
+    """What a family of learners brings."""
 
-    Attributes
-    ----------
-    inside
-        Candidates within the measured range.
-    outside
-        Candidates beyond it.
-    combine
-        Whether several may be combined, or the best one is taken alone.
-    preferred
-        The family that wins where errors are as good as equal; empty for none.
-    fallback
-        What predicts wherever nothing better can be fitted, and takes part everywhere.
-    least_at_end
-        So many samples must lie on either side where the largest values of a parameter are left out.
-    caution
-        How many times as large errors are taken to be beyond the range as at the values that were left out:
-        those are errors of learners that were chosen for them there.
-    """
-
-    inside: Candidates
-    outside: Candidates
-    combine: bool = False
-    preferred: str = ""
+    inside: Candidates  # candidates within the measured range
+    outside: Candidates  # candidates beyond it
+    combine: bool = False  # whether several may be combined, or the best one is taken alone
+    preferred: str = ""  # the family that wins where errors are as good as equal; empty for none
+    # What predicts wherever nothing better can be fitted, and takes part everywhere.
     fallback: Learner = TREND
+    # So many samples must lie on either side where the largest values of a parameter are left out.
     least_at_end: int = LEAST_SAMPLES
+    # How many times as large errors are taken to be beyond the range as at the values that were left out:
+    # those are errors of learners that were chosen for them there.
     caution: float = 1.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What learners of one family predict beyond the range of an axis: the mean of the middle ones.
+    """What learners of one family predict beyond the range of an axis: the mean of the middle ones."""
 
-    Attributes
-    ----------
-    learners
-        Each with whether it is shifted to meet the prediction inside at the edge of the range.
-    weight
-        Of this opinion among those of all families.
-    """
-
+    # Each with whether it is shifted to meet the prediction inside at the edge of the range.
     learners: tuple[tuple[Learner, bool], ...]
-    weight: float = 1.0
+    weight: float = 1.0  # of this opinion among those of all families
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What predicts beyond the range of an axis: a weighted mean of opinions.
+    """What predicts beyond the range of an axis: a weighted mean of opinions."""
 
-    Attributes
-    ----------
-    opinions
-        Of each family that may be the best, one from every part of the samples that were looked at.
-    growth
-        Of the error.
-    error
-        MLogQ of the largest values that were left out; NaN where there were too few values to tell.
-    """
-
+    # Of each family that may be the best, one from every part of the samples that were looked at.
     opinions: tuple[Opinion, ...]
-    growth: Growth
+    growth: Growth  # of the error
+    # MLogQ of the largest values that were left out; NaN where there were too few values to tell.
     error: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What was chosen, and why.
+    """What was chosen, and why."""
 
-    Attributes
-    ----------
-    learners
-        All finalists, the best first.
-    errors
-        MLogQ of each, where it was not fitted, shape (learners,); infinite for one that failed.
-    weights
-        Of each in the prediction within the range, shape (learners,).
-    error
-        MLogQ of their weighted combination.
-    outside
-        Per numeric axis what predicts beyond its range.
-    samples
-        So many the choice was made with.
-    """
-
-    learners: tuple[Learner, ...]
-    errors: Floats
-    weights: Floats
-    error: float
-    outside: dict[int, Outside]
-    samples: int
+    learners: tuple[Learner, ...]  # all finalists, the best first
+    errors: Floats  # MLogQ of each, where it was not fitted, shape (learners,); infinite for one that failed
+    weights: Floats  # of each in the prediction within the range, shape (learners,)
+    error: float  # MLogQ of their weighted combination
+    outside: dict[int, Outside]  # per numeric axis what predicts beyond its range
+    samples: int  # so many the choice was made with
 
     @property
     def used(self) -> tuple[tuple[Learner, float], ...]:

@@ -37,21 +37,13 @@ _LEAST_WEIGHT = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """What learners predict where they were not fitted.
+    """What learners predict where they were not fitted."""
 
-    Attributes
-    ----------
-    learners
-        In the order of ``errors``, the best first.
-    errors
-        MLogQ of each, shape (learners,); infinite for one that failed. For one that was far behind in the
-        first part: what it would be if it were as far behind in all of them.
-    residuals
-        Logarithms of measured over predicted values at the rows that were left out, shape (learners, rows).
-    """
-
-    learners: tuple[Learner, ...]
+    learners: tuple[Learner, ...]  # in the order of ``errors``, the best first
+    # MLogQ of each, shape (learners,); infinite for one that failed. For one that was far behind in the first
+    # part: what it would be if it were as far behind in all of them.
     errors: Floats
+    # Logarithms of measured over predicted values at the rows that were left out, shape (learners, rows).
     residuals: Floats
 
 
@@ -190,25 +182,15 @@ def middle(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beyond:
-    """How learners predict the largest values of one axis from the others.
-
-    Attributes
-    ----------
-    axis
-        Which axis.
-    distances
-        How far beyond the fitted range the left-out samples are, in coordinates, shape (rows,).
-    residuals
-        Logarithms of measured over predicted values: of every learner, then of every learner shifted to meet
-        the prediction inside at the edge, shape (2 * learners, rows).
-    errors
-        MLogQ, shape (2 * learners,).
-    """
+    """How learners predict the largest values of one axis from the others."""
 
     axis: int
+    # How far beyond the fitted range the left-out samples are, in coordinates, shape (rows,).
     distances: Floats
+    # Logarithms of measured over predicted values: of every learner, then of every learner shifted to meet
+    # the prediction inside at the edge, shape (2 * learners, rows).
     residuals: Floats
-    errors: Floats
+    errors: Floats  # MLogQ, shape (2 * learners,)
 
 
 def parts(samples: Samples, rng: np.random.Generator) -> list[Samples]:

@@ -27,17 +27,10 @@ _MOST_NOISE = 0.9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Errors:
-    """Distribution of log measured over predicted values, as a mixture of normal distributions.
+    """Distribution of log measured over predicted values, as a mixture of normal distributions."""
 
-    Attributes
-    ----------
-    weights
-        Of the atoms, shape (atoms,); they sum to 1.
-    centres, spreads
-        Mean and standard deviation of each, shape (atoms,).
-    """
-
-    weights: Floats
+    weights: Floats  # of the atoms, shape (atoms,); they sum to 1
+    # centres, spreads: mean and standard deviation of each, shape (atoms,).
     centres: Floats
     spreads: Floats
 

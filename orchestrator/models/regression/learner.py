@@ -32,24 +32,13 @@ Fit = Callable[[Samples, np.random.Generator], Fitted]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learner:
-    """One member of a family with its options, not yet fitted.
+    """One member of a family with its options, not yet fitted."""
 
-    Attributes
-    ----------
-    family
-        The family that it belongs to: ``cpr``, ``learned``.
-    name
-        What it is with its options: unique among the candidates of a choice.
-    fit
-        Fits it. The samples are never more than ``most``.
-    most
-        So many samples it can use in bearable time; of more, a random subset is taken.
-    """
-
-    family: str
-    name: str
+    family: str  # the family that it belongs to: ``cpr``, ``learned``
+    name: str  # what it is with its options: unique among the candidates of a choice
+    # Fits it. The samples are never more than ``most``.
     fit: Fit
-    most: int = NO_LIMIT
+    most: int = NO_LIMIT  # so many samples it can use in bearable time; of more, a random subset is taken
 
     def fitted(self, samples: Samples, rng: np.random.Generator) -> Fitted:
         """Fit to the samples, or to a random subset of ``most``."""

@@ -58,21 +58,12 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Extrapolation:
-    """What is predicted beyond the largest (and smallest) measured value of one axis.
+    """What is predicted beyond the largest (and smallest) measured value of one axis."""
 
-    Attributes
-    ----------
-    opinions
-        Each is the mean of the middle ones of its members, see `middle`.
-    weights
-        Of the opinions in the prediction.
-    growth
-        Of the error with the distance.
-    """
-
+    # Each is the mean of the middle ones of its members, see `middle`.
     opinions: tuple[tuple[Continuation, ...], ...]
-    weights: tuple[float, ...]
-    growth: Growth
+    weights: tuple[float, ...]  # of the opinions in the prediction
+    growth: Growth  # of the error with the distance
 
     def at(self, x: Floats, clamped: Floats, edge: Floats) -> Floats:
         """Return logarithms at coordinates, whose nearest ones within the range have the logarithms edge."""
@@ -82,52 +73,26 @@ class Extrapolation:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RegressionModel:
-    """What was learned from the samples of one call path; one model for all categories.
-
-    Attributes
-    ----------
-    callpath, metric
-        What is modelled.
-    axes
-        The parameters as coordinates.
-    inside
-        The prediction within the measured range.
-    folds
-        The same, each fitted without some of the samples; none where there are thousands.
-    errors
-        Their errors where they were not fitted.
-    outside
-        Per axis, by its position, the prediction beyond the range of its values.
-    noise
-        Relative standard deviation of a single repetition.
-    shared_noise
-        The part of it that repetitions of one origin share.
-    smape
-        On the fitted samples, 0..200 %.
-    notes
-        What a reader must know.
-    reasons
-        How the learners were compared: name, MLogQ of what was left out, and weight of each.
-    unvaried
-        Parameters that were measured at one value, which are no axes.
-    beside
-        A second opinion beyond the range, where the measurements are few: the prediction is the geometric
-        mean of both, and the interval that of the second, widened by how far they differ.
-    """
+    """What was learned from the samples of one call path; one model for all categories."""
 
     callpath: str
     metric: str
-    axes: tuple[Axis, ...]
-    inside: Combination
+    axes: tuple[Axis, ...]  # the parameters as coordinates
+    inside: Combination  # the prediction within the measured range
+    # The same, each fitted without some of the samples; none where there are thousands.
     folds: tuple[Combination, ...]
-    errors: Errors
+    errors: Errors  # their errors where they were not fitted
+    # Per axis, by its position, the prediction beyond the range of its values.
     outside: dict[int, Extrapolation]
-    noise: float
-    shared_noise: float
-    smape: float
+    noise: float  # relative standard deviation of a single repetition
+    shared_noise: float  # the part of it that repetitions of one origin share
+    smape: float  # on the fitted samples, 0..200 %
     notes: tuple[str, ...]
+    # How the learners were compared: name, MLogQ of what was left out, and weight of each.
     reasons: tuple[dict[str, Any], ...]
-    unvaried: Unvaried
+    unvaried: Unvaried  # parameters that were measured at one value, which are no axes
+    # A second opinion beyond the range, where the measurements are few: the prediction is the geometric mean
+    # of both, and the interval that of the second, widened by how far they differ.
     beside: Model | None = None
 
     @property
@@ -252,15 +217,9 @@ class RegressionModel:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SymbolicRegressionModel(RegressionModel):
-    """One that also reads as a sum of terms: the best formula, which may or may not take part in predictions.
+    """One that also reads as a sum of terms: the best formula, which may or may not take part in predictions."""
 
-    Attributes
-    ----------
-    form
-        The formula as a model of its own.
-    """
-
-    form: Symbolic
+    form: Symbolic  # the formula as a model of its own
 
     @classmethod
     def of(cls, model: RegressionModel, form: Symbolic) -> Self:

@@ -31,27 +31,16 @@ Levels = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """One parameter as a coordinate.
-
-    Attributes
-    ----------
-    name
-        Of the parameter.
-    levels
-        Texts of the values of a categorical parameter, whose coordinate is their index; None for numbers.
-    logarithmic
-        Whether the coordinate is the logarithm of the value.
-    low, high
-        Smallest and largest measured coordinate.
-    period
-        Whole numbers that differ by a multiple of it are equally aligned; 1 where that does not matter.
-    """
+    """One parameter as a coordinate."""
 
     name: str
+    # Texts of the values of a categorical parameter, whose coordinate is their index; None for numbers.
     levels: tuple[str, ...] | None = None
-    logarithmic: bool = False
+    logarithmic: bool = False  # whether the coordinate is the logarithm of the value
+    # low, high: smallest and largest measured coordinate.
     low: float = 0.0
     high: float = 1.0
+    # Whole numbers that differ by a multiple of it are equally aligned; 1 where that does not matter.
     period: int = 1
 
     @property
@@ -108,24 +97,12 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Samples:
-    """Measured points of one call path and metric.
+    """Measured points of one call path and metric."""
 
-    Attributes
-    ----------
-    axes
-        What the columns of ``x`` are: every parameter that has at least two values.
-    x
-        Coordinates, shape (points, axes), in the order of measurement; a row appears once.
-    y
-        Logarithms of the locations, shape (points,).
-    runs
-        Effective number of repetitions behind each, shape (points,).
-    """
-
-    axes: tuple[Axis, ...]
-    x: Floats
-    y: Floats
-    runs: Floats
+    axes: tuple[Axis, ...]  # what the columns of ``x`` are: every parameter that has at least two values
+    x: Floats  # coordinates, shape (points, axes), in the order of measurement; a row appears once
+    y: Floats  # logarithms of the locations, shape (points,)
+    runs: Floats  # effective number of repetitions behind each, shape (points,)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -147,36 +124,19 @@ class Samples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The samples of a call path with what a model says of them.
-
-    Attributes
-    ----------
-    callpath, metric
-        What was measured.
-    samples
-        The points.
-    first
-        Returns those that were measured first, without the repetitions that followed: a choice among learners
-        is made with them, which most call paths do not need.
-    sigma, is_guess
-        Relative noise of a single repetition; whether it is a guess, because nothing was repeated.
-    shared_sigma
-        The part of it that repetitions of one origin share.
-    notes
-        Remarks of the arrangement.
-    unvaried
-        Parameters that were measured at one value, which are no axes.
-    """
+    """The samples of a call path with what a model says of them."""
 
     callpath: str
     metric: str
     samples: Samples
+    # Returns those that were measured first, without the repetitions that followed: a choice among learners
+    # is made with them, which most call paths do not need.
     first: Callable[[], Samples]
-    sigma: float
-    is_guess: bool
-    shared_sigma: float
-    notes: tuple[str, ...]
-    unvaried: Unvaried
+    sigma: float  # relative noise of a single repetition
+    is_guess: bool  # whether that is a guess, because nothing was repeated
+    shared_sigma: float  # the part of it that repetitions of one origin share
+    notes: tuple[str, ...]  # remarks of the arrangement
+    unvaried: Unvaried  # parameters that were measured at one value, which are no axes
 
 
 def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[Series], list[Key]]:

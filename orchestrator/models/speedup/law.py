@@ -28,60 +28,31 @@ VARIANTS = ("aggregate", "optimal", "full-data")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the law is fitted.
+    """How the law is fitted."""
 
-    Attributes
-    ----------
-    variant
-        Whose runs give p (section 5.1): ``aggregate`` one p from all runs within both cut-offs; ``optimal``
-        one for every problem, from its runs up to ``most_processes``; ``full-data`` the same from all runs.
-    scaling
-        ``strong``, ``weak`` or ``hybrid``.
-    exponents
-        By which power of a size the work grows, for ``hybrid``; 1 where nothing is said, as in the paper.
-    most_processes, largest
-        The paper's cut-offs c_f, and w_f of every size that is named.
-    """
-
+    # Whose runs give p (section 5.1): ``aggregate`` one p from all runs within both cut-offs; ``optimal`` one
+    # for every problem, from its runs up to ``most_processes``; ``full-data`` the same from all runs.
     variant: str
-    scaling: str
+    scaling: str  # ``strong``, ``weak`` or ``hybrid``
+    # By which power of a size the work grows, for ``hybrid``; 1 where nothing is said, as in the paper.
     exponents: Mapping[str, float]
+    # most_processes, largest: the paper's cut-offs c_f, and w_f of every size that is named.
     most_processes: float
     largest: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Law:
-    """The law, fitted to samples.
+    """The law, fitted to samples."""
 
-    Attributes
-    ----------
-    layout
-        What the coordinates mean.
-    weak
-        Whether the problem grows with N.
-    fraction
-        p where one was fitted for all problems, and the mean where one was for each.
-    fractions
-        Logarithms of ``1 - p`` by problem; None where one p is for all.
-    problems
-        Coordinates of the measured problems.
-    nearby
-        Looks these up.
-    trend
-        Of the logarithm of the time on one process along problems.
-    rest
-        What the trend leaves at the measured problems, shape (problems,).
-    """
-
-    layout: Layout
-    weak: bool
-    fraction: float
-    fractions: Floats | None
-    problems: Floats
-    nearby: Nearby
-    trend: Trend
-    rest: Floats
+    layout: Layout  # what the coordinates mean
+    weak: bool  # whether the problem grows with N
+    fraction: float  # p where one was fitted for all problems, and the mean where one was for each
+    fractions: Floats | None  # logarithms of ``1 - p`` by problem; None where one p is for all
+    problems: Floats  # coordinates of the measured problems
+    nearby: Nearby  # looks these up
+    trend: Trend  # of the logarithm of the time on one process along problems
+    rest: Floats  # what the trend leaves at the measured problems, shape (problems,)
 
     @property
     def text(self) -> str:

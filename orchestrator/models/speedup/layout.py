@@ -14,30 +14,15 @@ from orchestrator.models.regression.samples import Axis, Samples
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What the coordinates of samples mean.
+    """What the coordinates of samples mean."""
 
-    Attributes
-    ----------
-    axes
-        What the coordinates are.
-    counting
-        Positions of those whose product is ``N / factor``.
-    nodes
-        Position of the one that counts nodes; None where none does.
-    per_node
-        Position of the one that counts processes of a node beside the total; None where none does.
-    others
-        Positions of all that are not about processes: problem sizes and categories.
-    factor
-        Processes that every run has as a factor, such as 4 on every node.
-    """
-
-    axes: tuple[Axis, ...]
-    counting: tuple[int, ...]
-    nodes: int | None
+    axes: tuple[Axis, ...]  # what the coordinates are
+    counting: tuple[int, ...]  # positions of those whose product is ``N / factor``
+    nodes: int | None  # position of the one that counts nodes; None where none does
+    # Position of the one that counts processes of a node beside the total; None where none does.
     per_node: int | None = None
-    others: tuple[int, ...]
-    factor: float = 1.0
+    others: tuple[int, ...]  # positions of all that are not about processes: problem sizes and categories
+    factor: float = 1.0  # processes that every run has as a factor, such as 4 on every node
 
     @classmethod
     def of(cls, axes: tuple[Axis, ...], processes: Processes, factor: float) -> Layout:
@@ -91,24 +76,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class References:
-    """The run of every problem with the fewest processes, one of them in the paper.
+    """The run of every problem with the fewest processes, one of them in the paper."""
 
-    Attributes
-    ----------
-    problems
-        Coordinates of the problems, shape (problems, others).
-    index
-        The problem of every sample, shape (samples,).
-    row
-        The sample that is the reference of a problem, shape (problems,).
-    processes
-        N of every reference, shape (problems,).
-    """
-
-    problems: Floats
-    index: Integers
-    row: Integers
-    processes: Floats
+    problems: Floats  # coordinates of the problems, shape (problems, others)
+    index: Integers  # the problem of every sample, shape (samples,)
+    row: Integers  # the sample that is the reference of a problem, shape (problems,)
+    processes: Floats  # N of every reference, shape (problems,)
 
     @classmethod
     def of(cls, samples: Samples, layout: Layout) -> References:

@@ -42,17 +42,10 @@ _FASTEST = 0.5  # share of the box that a particle crosses in one step
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Oliveira:
-    """A fitted model.
+    """A fitted model."""
 
-    Attributes
-    ----------
-    coefficients
-        f1 to f7, for problem sizes in units of ``unit``.
-    unit
-        The largest problem size that was fitted. Another unit only changes f4 and f7.
-    """
-
-    coefficients: Floats
+    coefficients: Floats  # f1 to f7, for problem sizes in units of ``unit``
+    # The largest problem size that was fitted. Another unit only changes f4 and f7.
     unit: float
 
     @property

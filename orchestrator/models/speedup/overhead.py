@@ -98,28 +98,14 @@ class Learned:
     """An overhead that a regressor predicts from five-sample vectors.
 
     With at most c_h processes it is interpolated between measured ones: vectors have larger targets only.
-
-    Attributes
-    ----------
-    text
-        What it is.
-    contexts
-        The runs that the first four samples are.
-    kept
-        Which of them, by problem, shape (problems, draws, 4).
-    regressor
-        Fitted to vectors.
-    logarithmic
-        Whether it predicts the logarithm of tau.
-    nearby, log_tau
-        Coordinates with at most c_h processes, and their overheads.
     """
 
     text: str
-    contexts: Contexts
-    kept: Integers
-    regressor: Regressor
-    logarithmic: bool
+    contexts: Contexts  # the runs that the first four samples are
+    kept: Integers  # which of them, by problem, shape (problems, draws, 4)
+    regressor: Regressor  # fitted to vectors
+    logarithmic: bool  # whether it predicts the logarithm of tau
+    # nearby, log_tau: coordinates with at most c_h processes, and their overheads.
     nearby: Nearby
     log_tau: Floats
 

@@ -23,33 +23,15 @@ _MOST_VECTORS, _PER_RUN, PER_PREDICTION = 2000, 24, 8
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Contexts:
-    """Runs with few processes, by problem: the first four samples of vectors are drawn from these.
+    """Runs with few processes, by problem: the first four samples of vectors are drawn from these."""
 
-    Attributes
-    ----------
-    layout
-        What coordinates mean.
-    x
-        Coordinates of the runs, shape (runs, axes).
-    log_tau
-        Logarithms of their overheads, equation 5, shape (runs,).
-    members
-        The runs of every problem that has any.
-    nearby
-        Looks these problems up.
-    most
-        c_h: the most processes of a run among them.
-    weak
-        Whether the problem grows with N, so that its ratio w is 1/N.
-    """
-
-    layout: Layout
-    x: Floats
-    log_tau: Floats
-    members: tuple[Integers, ...]
-    nearby: Nearby
-    most: float
-    weak: bool
+    layout: Layout  # what coordinates mean
+    x: Floats  # coordinates of the runs, shape (runs, axes)
+    log_tau: Floats  # logarithms of their overheads, equation 5, shape (runs,)
+    members: tuple[Integers, ...]  # the runs of every problem that has any
+    nearby: Nearby  # looks these problems up
+    most: float  # c_h: the most processes of a run among them
+    weak: bool  # whether the problem grows with N, so that its ratio w is 1/N
 
     @classmethod
     def of(cls, samples: Samples, layout: Layout, log_tau: Floats, most: float, weak: bool) -> Contexts:

@@ -27,20 +27,11 @@ _FEW, _KNOTS_OF_FEW, _PER_COLUMN = 30, 3, 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predictor:
-    """One parameter in the regression.
-
-    Attributes
-    ----------
-    axis
-        The parameter.
-    knots
-        Of its spline; none for a category and for a straight line.
-    shift
-        Subtracted from the coordinate of a number: products of centred columns can be told apart.
-    """
+    """One parameter in the regression."""
 
     axis: Axis
-    knots: tuple[float, ...] = ()
+    knots: tuple[float, ...] = ()  # of its spline; none for a category and for a straight line
+    # Subtracted from the coordinate of a number: products of centred columns can be told apart.
     shift: float = 0.0
 
     @property

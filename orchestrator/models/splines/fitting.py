@@ -29,24 +29,13 @@ Names = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How to fit.
+    """How to fit."""
 
-    Attributes
-    ----------
-    response
-        One of `orchestrator.models.splines.response.RESPONSES`.
-    sampling
-        One of `SAMPLINGS`.
-    interactions
-        Names of parameters that interact; None to find them by cross-validation.
-    knots
-        Of every number; None for the paper's.
-    """
-
-    response: str = "log"
-    sampling: str = "plain"
+    response: str = "log"  # one of `orchestrator.models.splines.response.RESPONSES`
+    sampling: str = "plain"  # one of `SAMPLINGS`
+    # Names of parameters that interact; None to find them by cross-validation.
     interactions: Names | None = None
-    knots: int | None = None
+    knots: int | None = None  # of every number; None for the paper's
 
     @property
     def name(self) -> str:
@@ -56,25 +45,14 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Splines:
-    """A fitted regression.
+    """A fitted regression."""
 
-    Attributes
-    ----------
-    design, response
-        What the columns are, and what their weighted sum is.
-    coefficients
-        Of the columns, shape (columns,).
-    region
-        What regressions on the nearest samples add; None without regional sampling.
-    tests
-        Of the terms.
-    """
-
+    # design, response: what the columns are, and what their weighted sum is.
     design: Design
     response: Response
-    coefficients: Floats
-    region: Regional | None
-    tests: tuple[TermTest, ...]
+    coefficients: Floats  # of the columns, shape (columns,)
+    region: Regional | None  # what regressions on the nearest samples add; None without regional sampling
+    tests: tuple[TermTest, ...]  # of the terms
 
     @property
     def text(self) -> str:

@@ -12,13 +12,7 @@ from orchestrator.models.splines.significance import note
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SplineModel(RegressionModel):
-    """One whose prediction within the measured range is a regression.
-
-    Attributes
-    ----------
-    splines
-        The regression.
-    """
+    """One whose prediction within the measured range is a regression."""
 
     splines: Splines
 

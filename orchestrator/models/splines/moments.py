@@ -16,24 +16,12 @@ _DETERMINED = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Sums over weighted rows.
+    """Sums over weighted rows."""
 
-    Attributes
-    ----------
-    gram
-        Products of columns, shape (columns, columns).
-    right
-        Products with the response, shape (columns,).
-    square
-        Sum of squares of the response.
-    rows
-        Number of rows.
-    """
-
-    gram: Floats
-    right: Floats
-    square: float
-    rows: int
+    gram: Floats  # products of columns, shape (columns, columns)
+    right: Floats  # products with the response, shape (columns,)
+    square: float  # sum of squares of the response
+    rows: int  # number of rows
 
     @classmethod
     def of(cls, columns: Floats, response: Floats, weights: Floats) -> Self:

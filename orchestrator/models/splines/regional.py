@@ -23,17 +23,10 @@ _LEAST = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Distances:
-    """Columns whose Euclidean distances tell which samples are similar: normalised, weighted by correlation.
+    """Columns whose Euclidean distances tell which samples are similar: normalised, weighted by correlation."""
 
-    Attributes
-    ----------
-    axes
-        What the coordinates are.
-    mean, factor
-        Of every column, shape (columns,): what is subtracted, and what it is then multiplied by.
-    """
-
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis, ...]  # what the coordinates are
+    # mean, factor: of every column, shape (columns,): what is subtracted, and what it is then multiplied by.
     mean: Floats
     factor: Floats
 
@@ -44,27 +37,18 @@ class Distances:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Regional:
-    """Residuals of a regression on all samples, followed by one per query on the nearest samples.
+    """Residuals of a regression on all samples, followed by one per query on the nearest samples."""
 
-    Attributes
-    ----------
-    distances, places
-        The map to comparable columns, and the samples in it, shape (samples, columns).
-    scale, columns
-        The same for the columns of the regression, shape (samples, columns of the design).
-    residuals, weights
-        Of the regression on all samples, and their weights, shape (samples,).
-    nearest
-        Samples of a region.
-    """
-
+    # distances, places: the map to comparable columns, and the samples in it, shape (samples, columns).
     distances: Distances
     places: Floats
+    # scale, columns: the same for the columns of the regression, shape (samples, columns of the design).
     scale: Scale
     columns: Floats
+    # residuals, weights: of the regression on all samples, and their weights, shape (samples,).
     residuals: Floats
     weights: Floats
-    nearest: int
+    nearest: int  # samples of a region
 
     def at(self, x: Floats, columns: Floats) -> Floats:
         """Return what is to be added to the regression on all samples, shape (n,).

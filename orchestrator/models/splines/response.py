@@ -19,20 +19,11 @@ _LARGEST = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """A transformation of values, with the way back.
+    """A transformation of values, with the way back."""
 
-    Attributes
-    ----------
-    kind
-        One of `RESPONSES`.
-    shift
-        Logarithm of the unit of the values, which keeps squares of squares within numbers.
-    least
-        The smallest square root that is predicted, in that unit; its logarithm would not exist below zero.
-    """
-
-    kind: str
-    shift: float
+    kind: str  # one of `RESPONSES`
+    shift: float  # logarithm of the unit of the values, which keeps squares of squares within numbers
+    # The smallest square root that is predicted, in that unit; its logarithm would not exist below zero.
     least: float = 0.0
 
     def of(self, y: Floats) -> Floats:

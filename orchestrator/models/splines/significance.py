@@ -21,25 +21,15 @@ _CERTAIN = 1e-16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermTest:
-    """Whether a regression is worse without a term.
+    """Whether a regression is worse without a term."""
 
-    Attributes
-    ----------
-    term
-        The name of a parameter, ``bends of NAME``, or ``NAME:NAME`` for an interaction.
-    f
-        By how much the residual sum of squares grows per degree of freedom of the term, over the variance.
-    freedom, rest
-        Degrees of freedom of the term, and of the residuals.
-    p
-        Probability of such an F if the term did not matter.
-    """
-
-    term: str
+    term: str  # the name of a parameter, ``bends of NAME``, or ``NAME:NAME`` for an interaction
+    # By how much the residual sum of squares grows per degree of freedom of the term, over the variance.
     f: float
+    # freedom, rest: degrees of freedom of the term, and of the residuals.
     freedom: int
     rest: int
-    p: float
+    p: float  # probability of such an F if the term did not matter
 
     @property
     def text(self) -> str:

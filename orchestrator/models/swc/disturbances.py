@@ -61,21 +61,11 @@ TINY = 1e-300  # keeps logarithms and divisions finite
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """A fit to the undisturbed runs.
+    """A fit to the undisturbed runs."""
 
-    Attributes
-    ----------
-    shares
-        Coefficients, in units of the scaled columns, shape (columns,).
-    noise
-        Relative noise of undisturbed runs.
-    weights
-        Probability that a run is undisturbed, shape (m,).
-    """
-
-    shares: Floats
-    noise: float
-    weights: Floats
+    shares: Floats  # coefficients, in units of the scaled columns, shape (columns,)
+    noise: float  # relative noise of undisturbed runs
+    weights: Floats  # probability that a run is undisturbed, shape (m,)
 
 
 def start_quantile(residuals: Floats) -> float:

@@ -42,28 +42,16 @@ _SHARE_PRECISION = 12.0  # derived: one over the variance of a share that is uni
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A fitted linear hypothesis.
+    """A fitted linear hypothesis."""
 
-    Attributes
-    ----------
-    coefficients, covariance
-        Of the columns, shapes (columns,) and (columns, columns).
-    central
-        Coefficients by robust regression on locations. The marginal likelihood is taken at these.
-    residuals
-        Of the logarithms of locations, shape (n,).
-    weights
-        Relative weights of the points, mean at most 1: small for outliers, shape (n,).
-    lack
-        Relative standard deviation of the residuals beyond the noise.
-    """
-
+    # coefficients, covariance: of the columns, shapes (columns,) and (columns, columns).
     coefficients: Floats
     covariance: Floats
+    # Coefficients by robust regression on locations. The marginal likelihood is taken at these.
     central: Floats
-    residuals: Floats
-    weights: Floats
-    lack: float
+    residuals: Floats  # of the logarithms of locations, shape (n,)
+    weights: Floats  # relative weights of the points, mean at most 1: small for outliers, shape (n,)
+    lack: float  # relative standard deviation of the residuals beyond the noise
 
 
 def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:

@@ -52,21 +52,11 @@ RANKS = ("p", "ranks", "processes", "nprocs", "np", "mpi_ranks")
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """The prior of one measured time in one category.
+    """The prior of one measured time in one category."""
 
-    Attributes
-    ----------
-    columns
-        Empty where no count can be used.
-    notes
-        Remarks that every model with this prior carries.
-    doubts
-        Remarks that only a model carries whose times and effort disagree.
-    """
-
-    columns: tuple[Column, ...]
-    notes: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
+    columns: tuple[Column, ...]  # empty where no count can be used
+    notes: tuple[str, ...]  # remarks that every model with this prior carries
+    doubts: tuple[str, ...] = ()  # remarks that only a model carries whose times and effort disagree
 
 
 @dataclass(kw_only=True)

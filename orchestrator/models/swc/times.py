@@ -16,29 +16,18 @@ from orchestrator.types import Measurements, Point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Located times of one call path.
+    """Located times of one call path."""
 
-    Attributes
-    ----------
-    log_value
-        Logarithm of the location per point, shape (n,).
-    count
-        Effective repetitions per point, shape (n,).
-    sigma, freedom
-        Relative noise of one repetition, and the degrees of freedom behind it.
-    smooth
-        Covariance of a smooth lack of fit between points, shape (n, n), in units of the variance of a
-        location; zero where there is none.
-    runs, point
-        Logarithm of every run (or of every location, where an aggregate was asked for) and the number of its
-        point, shape (m,).
-    """
-
-    log_value: Floats
-    count: Floats
+    log_value: Floats  # logarithm of the location per point, shape (n,)
+    count: Floats  # effective repetitions per point, shape (n,)
+    # sigma, freedom: relative noise of one repetition, and the degrees of freedom behind it.
     sigma: float
     freedom: float
+    # Covariance of a smooth lack of fit between points, shape (n, n), in units of the variance of a location;
+    # zero where there is none.
     smooth: Floats
+    # runs, point: logarithm of every run (or of every location, where an aggregate was asked for) and the
+    # number of its point, shape (m,).
     runs: Floats
     point: Integers
 

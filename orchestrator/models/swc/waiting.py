@@ -27,29 +27,18 @@ _SPARE = 2  # points beyond the number of prices: as many points as prices are e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """The times of one call path in one category, and how much of them its counts explain at most.
+    """The times of one call path in one category, and how much of them its counts explain at most."""
 
-    Attributes
-    ----------
-    callpath, category
-        Whose times they are.
-    counts
-        What was counted: ``basic_blocks``, ``allreduce calls``, ``allreduce bytes_sent``.
-    points
-        Where both times and counts are known.
-    seconds, explained
-        Median time, and the part that counts explain, shape (points,).
-    beyond
-        What counts explain at further points, by the models of the counts.
-    """
-
+    # callpath, category: whose times they are.
     callpath: str
     category: Category
+    # What was counted: ``basic_blocks``, ``allreduce calls``, ``allreduce bytes_sent``.
     counts: tuple[str, ...]
-    points: tuple[Point, ...]
+    points: tuple[Point, ...]  # where both times and counts are known
+    # seconds, explained: median time, and the part that counts explain, shape (points,).
     seconds: Floats
     explained: Floats
-    beyond: Mapping[Point, float]
+    beyond: Mapping[Point, float]  # what counts explain at further points, by the models of the counts
 
 
 def explained(

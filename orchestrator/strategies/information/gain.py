@@ -26,29 +26,18 @@ _WRONG = 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What a model believes at n points.
+    """What a model believes at n points."""
 
-    Attributes
-    ----------
-    factor
-        Factor of the covariance of the log time of the hypotheses, shape (n, dimensions).
-    growth
-        By how much runs may cost more than expected, relative, because of growth not seen yet, shape (n,).
-    misfit
-        Relative variance of the truth around the hypotheses, independent between points and the same for all
-        runs at one, shape (n,); only where there is evidence for it.
-    rough
-        Relative variance of the truth around the hypotheses, whether there is evidence for it or not: what no
-        run at another point lowers, shape (n,).
-    noise
-        Relative variance of a single run.
-    """
-
-    factor: Floats
+    factor: Floats  # factor of the covariance of the log time of the hypotheses, shape (n, dimensions)
+    # By how much runs may cost more than expected, relative, because of growth not seen yet, shape (n,).
     growth: Floats
+    # Relative variance of the truth around the hypotheses, independent between points and the same for all
+    # runs at one, shape (n,); only where there is evidence for it.
     misfit: Floats
+    # Relative variance of the truth around the hypotheses, whether there is evidence for it or not: what no
+    # run at another point lowers, shape (n,).
     rough: Floats
-    noise: float
+    noise: float  # relative variance of a single run
 
 
 def known(model: ModelWithBelief, points: Sequence[Point], hidden: UnseenTerms) -> Known:

@@ -36,21 +36,11 @@ _SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices of runs in core-seconds.
+    """Prices of runs in core-seconds."""
 
-    Attributes
-    ----------
-    per_run
-        What is added to the expected cost of a run.
-    budget
-        What is left; infinite where costs cannot be compared with it.
-    least
-        Share of the variance at P₊ that a run must lower.
-    """
-
-    per_run: float
-    budget: float
-    least: float
+    per_run: float  # what is added to the expected cost of a run
+    budget: float  # what is left; infinite where costs cannot be compared with it
+    least: float  # share of the variance at P₊ that a run must lower
 
     @classmethod
     def of(cls, view: View, overhead: float) -> Self:

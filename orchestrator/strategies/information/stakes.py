@@ -30,30 +30,20 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stakes:
-    """What a round of choices is about.
+    """What a round of choices is about."""
 
-    Attributes
-    ----------
-    models
-        Of relevant call paths, with terms that they may lack in ``hidden`` and the factors of what they
-        believe at ``aims`` in ``goals``.
-    aims
-        P₊; without one, the upper corners.
-    price
-        Of runs.
-    total, fixed
-        Relative variance at P₊, summed over aims and weighted by call path; what of it no run lowers.
-    width
-        The uncertainty at P₊ (`orchestrator.models.uncertainty`), the mean over aims; None if unknown.
-    """
-
+    # Of relevant call paths, with terms that they may lack in ``hidden`` and the factors of what they believe
+    # at ``aims`` in ``goals``.
     models: tuple[Weighted, ...]
     hidden: tuple[UnseenTerms, ...]
     goals: tuple[Floats, ...]
-    aims: tuple[Point, ...]
-    price: Price
+    aims: tuple[Point, ...]  # P₊; without one, the upper corners
+    price: Price  # of runs
+    # total, fixed: relative variance at P₊, summed over aims and weighted by call path; what of it no run
+    # lowers.
     total: float
     fixed: float
+    # The uncertainty at P₊ (`orchestrator.models.uncertainty`), the mean over aims; None if unknown.
     width: float | None
 
     @classmethod

@@ -30,40 +30,20 @@ _AT_ONCE = 2_000_000  # terms times points: ten parameters have thousands of ter
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """What the possible terms could do at some points.
+    """What the possible terms could do at some points."""
 
-    Attributes
-    ----------
-    deviation
-        By how much each term would raise the logarithm of the time, shape (terms, points).
-    root
-        Square root of the prior of each term.
-    growth
-        Expected relative increase of the time, shape (points,).
-    """
-
-    deviation: Floats
-    root: float
-    growth: Floats
+    deviation: Floats  # by how much each term would raise the logarithm of the time, shape (terms, points)
+    root: float  # square root of the prior of each term
+    growth: Floats  # expected relative increase of the time, shape (points,)
 
 
 @dataclass(frozen=True, slots=True)
 class UnseenTerms:
-    """Possible terms of one model, each as large as the noise at the measured points allows.
+    """Possible terms of one model, each as large as the noise at the measured points allows."""
 
-    Attributes
-    ----------
-    parameters
-        Numeric parameters that terms may have.
-    exponents
-        Of every term, shape (parameters, terms); without terms where nothing was measured.
-    log_size
-        Logarithm of the coefficient of every term, shape (terms,).
-    """
-
-    parameters: tuple[str, ...]
-    exponents: Floats
-    log_size: Floats
+    parameters: tuple[str, ...]  # numeric parameters that terms may have
+    exponents: Floats  # of every term, shape (parameters, terms); without terms where nothing was measured
+    log_size: Floats  # logarithm of the coefficient of every term, shape (terms,)
 
     @classmethod
     def of(cls, model: ModelWithBelief, done: Mapping[Point, int]) -> Self:
