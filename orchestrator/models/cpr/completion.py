@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -101,14 +102,23 @@ def complete(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Comp
     """Fit a recipe by alternating least squares."""
     modes = modes_of(samples, recipe)
     normal, mean, scale = standardised(samples)
-    table = beginning(modes, recipe.rank, rng)
-    if recipe.cells:
-        means = cell_means(modes, normal.x, normal.y)
-        penalties = [diagonals(mode, recipe.smoothness, len(samples)) for mode in modes]
-        table = alternating(means, penalties, table, sweeps=MOST_SWEEPS)
-    else:
-        table = fitted_table(modes, at_samples(modes, normal.x, normal.y), recipe.smoothness, table)
+    table = factors(modes, normal, recipe, beginning(modes, recipe.rank, rng))
     return Completion.of(modes, table, mean, scale, recipe)
+
+
+def factors(
+    modes: Sequence[Mode], samples: Samples, recipe: Recipe, table: Floats, *, is_begun: bool = False
+) -> Floats:
+    """Return the factors of standardised samples from where a table begins.
+
+    ``is_begun``: it already follows samples, so that a fourth of the sweeps is enough.
+    """
+    if not recipe.cells:
+        entries = at_samples(modes, samples.x, samples.y)
+        return fitted_table(modes, entries, recipe.smoothness, table, is_begun=is_begun)
+    means = cell_means(modes, samples.x, samples.y)
+    penalties = [diagonals(mode, recipe.smoothness, len(samples)) for mode in modes]
+    return alternating(means, penalties, table, sweeps=MOST_SWEEPS // 4 if is_begun else MOST_SWEEPS)
 
 
 def _used(table: Floats, first: NDArray[np.int32]) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,12 +93,8 @@ def _ladder() -> tuple[tuple[Smoothness, ...], ...]:
 
 def _moved(start: Smoothness, choice: Smoothness, best: Smoothness) -> Smoothness:
     """Return the best so far with what a choice changes of the start."""
-    return Smoothness(
-        ridge=choice.ridge if choice.ridge != start.ridge else best.ridge,
-        slope=choice.slope if choice.slope != start.slope else best.slope,
-        bend=choice.bend if choice.bend != start.bend else best.bend,
-        jump=choice.jump if choice.jump != start.jump else best.jump,
-    )
+    before = asdict(start)
+    return replace(best, **{name: value for name, value in asdict(choice).items() if value != before[name]})
 
 
 def _error(samples: Samples, held: NDArray[np.bool_], recipe: Recipe, seed: int) -> float:

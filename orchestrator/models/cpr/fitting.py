@@ -20,6 +20,8 @@ _NOISE = 0.3
 _USUAL = 1.5
 # The first round needs no jumps: all slopes cost the same, ten times as much.
 _FIRST_SLOPE = 10.0
+# Rounds, and the most sweeps of each: from random factors, and from those that already follow samples.
+_ANEW, _BEGUN = (4, 10), (2, 5)
 
 
 def neighbours(modes: Sequence[Mode], x: Floats) -> tuple[NDArray[np.int32], Floats]:
@@ -60,11 +62,9 @@ def fitted_table(
     smoothness: Smoothness,
     table: Floats,
     *,
-    rounds: int = 4,
-    sweeps: int = 10,
     is_begun: bool = False,
 ) -> Floats:
-    """Return the factors after rounds of sweeps.
+    """Return the factors after rounds of sweeps; each takes weights of residuals and of jumps anew.
 
     Parameters
     ----------
@@ -74,13 +74,10 @@ def fitted_table(
         What factors cost.
     table
         Where to begin.
-    rounds
-        After each, weights of residuals and of jumps are taken anew.
-    sweeps
-        At most so many in each.
     is_begun
         Whether the table already follows the samples, so that weights are taken from it at once.
     """
+    rounds, sweeps = _BEGUN if is_begun else _ANEW
     first = row_begins([len(mode) for mode in modes])
     begun = replace(smoothness, slope=_FIRST_SLOPE * smoothness.slope)
     later = replace(smoothness, slope=smoothness.slope / 100) if smoothness.jump else smoothness

@@ -8,19 +8,14 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
-from orchestrator.models.cpr.als import alternating, row_begins
-from orchestrator.models.cpr.completion import Completion, modes_of
+from orchestrator.models.cpr.als import row_begins
+from orchestrator.models.cpr.completion import Completion, factors, modes_of
 from orchestrator.models.cpr.continuation import Continued
 from orchestrator.models.cpr.ensemble import Average
-from orchestrator.models.cpr.fitting import at_samples, cell_means, fitted_table
 from orchestrator.models.cpr.modes import Mode
-from orchestrator.models.cpr.penalty import diagonals
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import OnTrend
-
-_ROUNDS, _SWEEPS = 2, 5
-_CELL_SWEEPS = 25
 
 
 def continued(earlier: Fitted, samples: Samples) -> Fitted:
@@ -28,13 +23,6 @@ def continued(earlier: Fitted, samples: Samples) -> Fitted:
 
     The trend, the smoothness and the combinations of parameters stay; the nodes follow the samples, and
     factors begin as the earlier ones at them, so that a fourth of the sweeps of a new fit is enough.
-
-    Parameters
-    ----------
-    earlier
-        A result of a learner of this family.
-    samples
-        All samples.
 
     Raises
     ------
@@ -56,15 +44,8 @@ def continued(earlier: Fitted, samples: Samples) -> Fitted:
 def _improved(earlier: Completion, samples: Samples) -> Completion:
     modes = modes_of(samples, earlier.recipe)
     table = moved(earlier.modes, np.asarray(earlier.table, np.float64), modes)
-    y = (samples.y - earlier.mean) / earlier.scale
-    smoothness = earlier.recipe.smoothness
-    if earlier.recipe.cells:
-        entries = cell_means(modes, samples.x, y)
-        penalties = [diagonals(mode, smoothness, len(samples)) for mode in modes]
-        table = alternating(entries, penalties, table, sweeps=_CELL_SWEEPS)
-    else:
-        entries = at_samples(modes, samples.x, y)
-        table = fitted_table(modes, entries, smoothness, table, rounds=_ROUNDS, sweeps=_SWEEPS, is_begun=True)
+    normal = samples.with_y((samples.y - earlier.mean) / earlier.scale)
+    table = factors(modes, normal, earlier.recipe, table, is_begun=True)
     return Completion.of(modes, table, earlier.mean, earlier.scale, earlier.recipe)
 
 
