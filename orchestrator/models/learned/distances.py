@@ -8,7 +8,7 @@ import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.learned.columns import Columns, columns_of
-from orchestrator.models.learned.fitted import seed
+from orchestrator.models.regression.learner import seed
 from orchestrator.models.regression.samples import Samples
 
 # A column that explains nothing still counts so much: samples are few, and importances uncertain.

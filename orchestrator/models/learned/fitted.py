@@ -9,20 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.regression.learner import NO_LIMIT, Fitted, Learner
+from orchestrator.models.regression.learner import NO_LIMIT, Estimator, Fitted, Learner
 from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import only_trend
 from orchestrator.models.threads import one_sklearn_thread
 
 FAMILY = "learned"
-
-
-class Estimator(Protocol):
-    """What scikit-learn's fitted regressors have in common."""
-
-    def predict(self, x: Floats) -> Floats:
-        """Return predictions, shape (n,)."""
-        ...
 
 
 class Map(Protocol):
@@ -100,8 +92,3 @@ def named(what: str, *how: str | bool, **derived: bool) -> str:
     """
     name = ", ".join([what, *(word for word in how if isinstance(word, str))])
     return " + ".join([name, *(key for key, used in derived.items() if used)])
-
-
-def seed(rng: np.random.Generator) -> int:
-    """Return a seed for scikit-learn."""
-    return int(rng.integers(2**31))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.learned.distances import scaled_columns
-from orchestrator.models.learned.fitted import estimated, learner, named, seed, unit_response
-from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.learned.fitted import estimated, learner, named, unit_response
+from orchestrator.models.regression.learner import Fitted, Learner, seed
 from orchestrator.models.regression.samples import Samples
 
 # Samples that kernel matrices can be built for, and from which the parameters of a kernel are estimated.

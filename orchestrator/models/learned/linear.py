@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
 from orchestrator.models.learned.fitted import learner
-from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.learner import Fitted, Learner, seed
 from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.models.regression.trend import linear_columns
 
@@ -82,7 +82,7 @@ def lasso(degree: int) -> Learner:
             max_iter=2000,
             tol=1e-3,
             selection="random",
-            random_state=int(rng.integers(2**31)),
+            random_state=seed(rng),
         )
         with warnings.catch_warnings():
             # Penalties too small to converge predict worse in the folds, and are not chosen.

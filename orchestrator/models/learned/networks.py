@@ -10,8 +10,8 @@ import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.learned.distances import scaled_columns
-from orchestrator.models.learned.fitted import Estimate, Estimator, learner, named, seed, unit_response
-from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.learned.fitted import Estimate, learner, named, unit_response
+from orchestrator.models.regression.learner import Estimator, Fitted, Learner, seed
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.threads import one_sklearn_thread
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.learned.columns import columns_of
-from orchestrator.models.learned.fitted import estimated, learner, named, seed
+from orchestrator.models.learned.fitted import estimated, learner, named
 from orchestrator.models.learned.forest import flattened
-from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.learner import Fitted, Learner, seed
 from orchestrator.models.regression.samples import Samples
 
 # Of boosted trees on bins: by how much every tree counts, and the least samples of a leaf.

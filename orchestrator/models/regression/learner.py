@@ -54,3 +54,16 @@ def streams(rng: np.random.Generator) -> Callable[[Learner], np.random.Generator
     """
     key = int(rng.integers(2**63))
     return lambda learner: np.random.default_rng([key, *learner.name.encode()])
+
+
+class Estimator(Protocol):
+    """What scikit-learn's fitted regressors have in common."""
+
+    def predict(self, x: Floats) -> Floats:
+        """Return predictions, shape (n,)."""
+        ...
+
+
+def seed(rng: np.random.Generator) -> int:
+    """Return a seed for scikit-learn."""
+    return int(rng.integers(2**31))

@@ -10,13 +10,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.regression.learner import Fitted
+from orchestrator.models.regression.learner import Estimator, Fitted, seed
 from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import Trend, fit_trend
 from orchestrator.models.speedup.law import Law, Settings, within
@@ -30,14 +30,6 @@ _LAYERS = (16, 16, 16, 8)
 # Overheads further from 1 than this factor are not believed of a learner that left what it was trained with.
 _MOST_LOG_TAU = 20.0
 _LEAST_TAU = 1e-6
-
-
-class Regressor(Protocol):
-    """What scikit-learn's fitted regressors have in common."""
-
-    def predict(self, x: Floats) -> Floats:
-        """Return predictions, shape (n,)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +95,7 @@ class Learned:
     text: str
     contexts: Contexts  # the runs that the first four samples are
     kept: Integers  # which of them, by problem, shape (problems, draws, 4)
-    regressor: Regressor  # fitted to vectors
+    regressor: Estimator  # fitted to vectors
     logarithmic: bool  # whether it predicts the logarithm of tau
     # nearby, log_tau: coordinates with at most c_h processes, and their overheads.
     nearby: Nearby
@@ -168,7 +160,7 @@ def _forest(rng: np.random.Generator) -> Any:
     """
     from sklearn.ensemble import RandomForestRegressor
 
-    return RandomForestRegressor(n_estimators=_TREES, max_depth=_DEPTH, n_jobs=1, random_state=_seed(rng))
+    return RandomForestRegressor(n_estimators=_TREES, max_depth=_DEPTH, n_jobs=1, random_state=seed(rng))
 
 
 def _boosting(rng: np.random.Generator) -> Any:
@@ -176,7 +168,7 @@ def _boosting(rng: np.random.Generator) -> Any:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return HistGradientBoostingRegressor(
-        max_iter=_TREES, max_depth=_DEPTH, learning_rate=0.1, early_stopping=False, random_state=_seed(rng)
+        max_iter=_TREES, max_depth=_DEPTH, learning_rate=0.1, early_stopping=False, random_state=seed(rng)
     )
 
 
@@ -191,13 +183,9 @@ def _network(rng: np.random.Generator) -> Any:
 
     network = MLPRegressor(
         hidden_layer_sizes=_LAYERS, activation="relu", solver="lbfgs", alpha=0.1, max_iter=300,
-        random_state=_seed(rng),
+        random_state=seed(rng),
     )  # fmt: skip
     return make_pipeline(StandardScaler(), network)
-
-
-def _seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
 
 
 REGRESSORS: MappingProxyType[str, tuple[Callable[[np.random.Generator], Any], bool]] = MappingProxyType(
