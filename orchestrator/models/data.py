@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -218,12 +219,17 @@ def _origins(item: Measurement, values: Floats, numbers: dict[str, int]) -> Inte
     """Return the origins of repetitions as numbers, shape as of ``values``; negative ones share nothing."""
     if not item.origins:
         return None
-    found = np.arange(-1, -values.size - 1, -1, dtype=np.intp).reshape(values.shape)
+    found = unshared(values.shape)
     for row, (point, known) in enumerate(item.values.items()):
         for k, name in enumerate(item.origins.get(point, ())[: len(known)]):
             if name:
                 found[row, k] = numbers.setdefault(name, len(numbers))
     return found
+
+
+def unshared(shape: tuple[int, ...]) -> Integers:
+    """Return the origins of repetitions of which nothing is known: no two share one."""
+    return np.arange(-1, -math.prod(shape) - 1, -1, dtype=np.intp).reshape(shape)
 
 
 def _clean(
@@ -386,7 +392,7 @@ def _joined_origins(parts: list[_Series], shape: tuple[int, ...]) -> Integers | 
     joined = np.full(shape, -1, dtype=np.intp)
     for k, part in enumerate(parts):
         if part.origins is None:  # every repetition by itself
-            joined[k] = np.arange(-1, -joined[k].size - 1, -1).reshape(joined[k].shape)
+            joined[k] = unshared(shape[1:])
         else:
             joined[k, :, : part.origins.shape[1]] = part.origins
     return joined

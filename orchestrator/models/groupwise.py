@@ -97,8 +97,7 @@ def _padded(array: NDArray[Any], points: int, repetitions: int, filler: float) -
 
 def _origins(group: data.Group, points: int, repetitions: int) -> Integers:
     """Return origins of a group with more points and repetitions; those that nothing is known of differ."""
-    shape = len(group.values), points, repetitions
-    result = np.arange(-1, -math.prod(shape) - 1, -1, dtype=np.intp).reshape(shape)
+    result = data.unshared((len(group.values), points, repetitions))
     if group.origins is not None:
         known = group.origins.shape
         result[:, : known[1], : known[2]] = group.origins

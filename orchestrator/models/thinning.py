@@ -44,13 +44,7 @@ def _thinned(group: Group, categories: int, rng: np.random.Generator) -> Group:
         return group
     kept = _kept(group, most, rng)
     note = f"fitted to {most} of {number} points, drawn at random beside the ends of every parameter"
-    return replace(
-        group,
-        points=group.points[kept],
-        values=group.values[:, kept],
-        origins=None if group.origins is None else group.origins[:, kept],
-        notes=tuple((*notes, note) for notes in group.notes),
-    )
+    return replace(group.at_points(kept), notes=tuple((*notes, note) for notes in group.notes))
 
 
 def _kept(group: Group, most: int, rng: np.random.Generator) -> Integers:

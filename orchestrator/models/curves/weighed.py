@@ -22,7 +22,7 @@ _WEIGHED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllDraws:
-    """Draws of the process: of curves alone, of curves beside a formula, and of scatter around an exact one."""
+    """Draws of the process: of curves alone, of curves beside a formula, of scatter around an exact one."""
 
     process: Process  # all draws, in this order
     # beside, exact: the last two.

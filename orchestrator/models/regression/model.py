@@ -217,16 +217,15 @@ class RegressionModel:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SymbolicRegressionModel(RegressionModel):
-    """One that also reads as a sum of terms: the best formula, which may or may not take part in predictions."""
+    """One that reads as a sum of terms: the best formula, which may or may not take part in predictions."""
 
     form: Symbolic  # the formula as a model of its own
 
     @classmethod
     def of(cls, model: RegressionModel, form: Symbolic) -> Self:
         """Add the formula to a model."""
-        own = {item.name: getattr(model, item.name) for item in fields(model)}
         note = f"the expression is the best formula, but predictions come from {model.inside.text}"
-        return cls(**{**own, "notes": (note, *model.notes)}, form=form)
+        return cls(**fields_of(model, notes=(note, *model.notes)), form=form)
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -242,6 +241,11 @@ class SymbolicRegressionModel(RegressionModel):
     def expression(self) -> str:
         """The formula."""
         return self.normal_form
+
+
+def fields_of(model: RegressionModel, **changes: Any) -> dict[str, Any]:
+    """Return the fields of a model, some of them changed, for a model that adds to it."""
+    return {item.name: getattr(model, item.name) for item in fields(model)} | changes
 
 
 def _exponential(logs: Floats) -> Floats:

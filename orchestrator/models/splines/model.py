@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
-from orchestrator.models.regression.model import RegressionModel
+from orchestrator.models.regression.model import RegressionModel, fields_of
 from orchestrator.models.splines.fitting import Splines
 from orchestrator.models.splines.significance import note
 
@@ -19,9 +19,8 @@ class SplineModel(RegressionModel):
     @classmethod
     def of(cls, model: RegressionModel, splines: Splines) -> Self:
         """Add what a regression says of its terms to a model."""
-        own = {item.name: getattr(model, item.name) for item in fields(model)}
         said = note(splines.tests)
-        return cls(**{**own, "notes": (*model.notes, *([said] if said else []))}, splines=splines)
+        return cls(**fields_of(model, notes=(*model.notes, *([said] if said else []))), splines=splines)
 
     def document(self) -> dict[str, Any]:
         """Return the model as a JSON-ready object, with the formula, its knots and the tests of its terms."""

@@ -23,7 +23,7 @@ _LEAST = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Distances:
-    """Columns whose Euclidean distances tell which samples are similar: normalised, weighted by correlation."""
+    """Columns whose distances tell which samples are similar: normalised, weighted by correlation."""
 
     axes: tuple[Axis, ...]  # what the coordinates are
     # mean, factor: of every column, shape (columns,): what is subtracted, and what it is then multiplied by.
