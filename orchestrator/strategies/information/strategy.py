@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -137,15 +138,17 @@ def lines_first(view: View, models: Sequence[Weighted], overhead: float) -> list
     if len(runs) < len(missing) or sum(run.seconds for run in runs) > _LINES * view.budget_left:
         return []
     runs.sort(key=lambda run: run.seconds)
-    choices: list[Choice] = []
-    spent = 0.0
-    for run in runs[: view.batch_size]:
-        spent += run.seconds
-        if choices and spent > choosing.ROUND * view.budget_left:
-            break
-        reason = f"next point of a line, the {len(missing)} that are missing fit the budget"
-        choices.append(Choice(run.point, 1, f"{reason} ({cost_text(view, run)})"))
-    return choices
+    why = f"next point of a line, the {len(missing)} that are missing fit the budget"
+    return _as_round(view, runs[: view.batch_size], why)
+
+
+def _as_round(view: View, runs: Sequence[Candidate], why: str) -> list[Choice]:
+    """Return runs, cheapest first, as long as they take no more than a round may; one in any case."""
+    spent = accumulate(run.seconds for run in runs)
+    fitting = [
+        run for run, total in zip(runs, spent, strict=True) if total <= choosing.ROUND * view.budget_left
+    ]
+    return [Choice(run.point, 1, f"{why} ({cost_text(view, run)})") for run in fitting or runs[:1]]
 
 
 def most_informative(view: View, models: Sequence[Weighted], overhead: float) -> Sequence[Choice]:
@@ -188,13 +191,7 @@ def repeated(view: View, stakes: Stakes) -> list[Choice]:
     why = (
         "repetition 2: whether noise or lack of fit makes the intervals wide is not known without repetitions"
     )
-    choices: list[Choice] = []
-    spent = 0.0
-    for run in (runs[k] for k in dict.fromkeys(map(int, spread))):
-        spent += run.seconds
-        if not choices or spent <= choosing.ROUND * view.budget_left:
-            choices.append(Choice(run.point, 1, f"{why} ({cost_text(view, run)})"))
-    return choices
+    return _as_round(view, [runs[k] for k in dict.fromkeys(map(int, spread))], why)
 
 
 def _reason(view: View, stakes: Stakes, run: Candidate, picks: Sequence[Pick], why: str) -> str:
