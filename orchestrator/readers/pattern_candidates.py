@@ -6,11 +6,12 @@ import fnmatch
 import glob
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from orchestrator.readers.printed_columns import LabelledRows, below_names, labelled_rows
+from orchestrator.readers.printed_columns import below_names, labelled_rows
 from orchestrator.readers.printed_line import VALUE, Candidate, of_line, tick
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
@@ -65,68 +66,86 @@ def times(text: str, elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, .
         On which it ran: CPU time may be that many times longer.
     """
     longest = cores * elapsed if elapsed > 0 else math.inf
-    return _times(text, elapsed, longest) or _times(text, elapsed, math.inf)
+    seen = _seen(text)
+    return _ranked(seen, elapsed, longest) or _ranked(seen, elapsed, math.inf)
 
 
-def _times(text: str, elapsed: float, longest: float) -> tuple[Candidate, ...]:
-    """Return the candidates in a text no part of which is longer than some seconds."""
-    parts: dict[str, list[Candidate]] = {}
-    totals: dict[str, list[Candidate]] = {}
-    tables: dict[str, int] = {}
-    table, blocks = None, [list[_Line]()]
-    labelled: LabelledRows | None = None
-    named = set[str]()  # patterns of columns, which no other line may match
-    above = ""
+@dataclass(frozen=True)
+class _Seen:
+    """The times in a text by their patterns, in the order of its lines."""
+
+    text: str
+    items: Mapping[str, Sequence[Candidate]]
+    behind: Mapping[str, int]  # of times in tables, how many numbers are behind them
+    named: Collection[str]  # patterns of columns with a name, which no other line may match
+    callers: Mapping[str, str]  # what others are a part of
+
+
+def _seen(text: str) -> _Seen:
+    parts, totals = defaultdict[str, list[Candidate]](list), defaultdict[str, list[Candidate]](list)
+    behind, named, blocks = dict[str, int](), set[str](), [list[_Line]()]
+    table, labelled, above = None, None, ""
     for line in text.splitlines():
         candidates = list(of_line(line))
         if not candidates and table is not None and (row := table.of(line)) is not None:
             candidates = [row[0]]
-            tables[row[0].pattern] = row[1]
+            behind[row[0].pattern] = row[1]
         labelled = labelled_rows(line, labelled)
-        columns = list[Candidate]()
-        if not candidates:
-            row_of_label = labelled.of(line) if labelled is not None else None
-            columns = below_names(above, line) if row_of_label is None else [row_of_label]
-            named |= {column.pattern for column in columns} if row_of_label is None else set()
-        for column in columns:
-            parts.setdefault(column.pattern, []).append(column)
-        above = line
-        for candidate in candidates:
-            of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else parts
-            of_all.setdefault(candidate.pattern, []).append(candidate)
         if candidates:
             blocks[-1].append(_line(line, candidates[0].pattern))
+        elif labelled is not None and (labelled_time := labelled.of(line)) is not None:
+            parts[labelled_time.pattern].append(labelled_time)
         else:
+            for column in below_names(above, line):
+                parts[column.pattern].append(column)
+                named.add(column.pattern)
+        if not candidates:
             blocks.append([])
-        table = table_of(line, table, bool(candidates))
+        for candidate in candidates:
+            of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else parts
+            of_all[candidate.pattern].append(candidate)
+        above, table = line, table_of(line, table, bool(candidates))
     parts |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
-    merged, ids = [], dict[str, str]()
-    for pattern, items in parts.items():
-        if pattern in named and len(re.findall(pattern, text, re.MULTILINE)) != 1:
-            continue
-        whole_run = bool(items[0].callpath) and _names_the_whole(items[0])
-        if not whole_run and any(item.value - tick(item) > longest for item in items):
-            continue
-        # Of a row per size the last, which is the largest.
-        sized = pattern in tables and is_sized(items[-1])
-        item: Candidate | None = items[-1] if sized else _merged(items, elapsed)
-        if item is not None and pattern in tables:
-            item = told_apart(item, len(items), tables[pattern], text)
-        if item is not None:
-            merged.append(item)
-            ids[item.pattern] = pattern
-    possible = [item for item in merged if item.value <= elapsed]
-    if any(map(_names_the_whole, possible)):
-        merged = possible  # what is longer than the whole run is a time of what is simulated
-    if not all(map(_is_mere_time, filter(_names_the_whole, merged))):
-        merged = [item for item in merged if not (_names_the_whole(item) and _is_mere_time(item))]
-    least = _SHARE * elapsed
-    largest = max((item.value for item in merged), default=0.0)
-    ranked = sorted(merged, key=lambda item: _rank(item, least if largest >= least else 0.0))[:MOST]
-    whole = bool(ranked) and (_names_the_whole(ranked[0]) or ranked[0].value >= least)
     callers = {part: caller for block in blocks for part, caller in _outline(block)}
-    paths = _with_paths(ranked, whole, [callers.get(ids[item.pattern], "") for item in ranked], ids)
-    return tuple(paths)
+    return _Seen(text=text, items=parts, behind=behind, named=named, callers=callers)
+
+
+def _ranked(seen: _Seen, elapsed: float, longest: float) -> tuple[Candidate, ...]:
+    """Return the times no part of which is longer than some seconds, that of the whole run first."""
+    together = {pattern: _together(pattern, seen, elapsed, longest) for pattern in seen.items}
+    ids = {item.pattern: pattern for pattern, item in together.items() if item is not None}
+    found = _plausible([item for item in together.values() if item is not None], elapsed)
+    least = _SHARE * elapsed
+    largest = max((item.value for item in found), default=0.0)
+    ranked = sorted(found, key=lambda item: _rank(item, least if largest >= least else 0.0))[:MOST]
+    whole = bool(ranked) and (_names_the_whole(ranked[0]) or ranked[0].value >= least)
+    callers = [seen.callers.get(ids[item.pattern], "") for item in ranked]
+    return tuple(_with_paths(ranked, whole, callers, ids))
+
+
+def _together(pattern: str, seen: _Seen, elapsed: float, longest: float) -> Candidate | None:
+    """Return what the lines with a pattern say together; None where that is no time of the run."""
+    items = seen.items[pattern]
+    if pattern in seen.named and len(re.findall(pattern, seen.text, re.MULTILINE)) != 1:
+        return None
+    whole_run = bool(items[0].callpath) and _names_the_whole(items[0])
+    if not whole_run and any(item.value - tick(item) > longest for item in items):
+        return None
+    if pattern not in seen.behind:
+        return _merged(items, elapsed)
+    # Of a row per size the last, which is the largest.
+    item = items[-1] if is_sized(items[-1]) else _merged(items, elapsed)
+    return told_apart(item, len(items), seen.behind[pattern], seen.text)
+
+
+def _plausible(items: Sequence[Candidate], elapsed: float) -> Sequence[Candidate]:
+    """Leave out what is simulated: longer than the whole run, or a mere time beside that of the run."""
+    possible = [item for item in items if item.value <= elapsed]
+    if any(map(_names_the_whole, possible)):
+        items = possible
+    if not all(map(_is_mere_time, filter(_names_the_whole, items))):
+        items = [item for item in items if not (_names_the_whole(item) and _is_mere_time(item))]
+    return items
 
 
 @dataclass(frozen=True)
