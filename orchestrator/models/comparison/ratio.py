@@ -154,9 +154,9 @@ class Ratio:
     # Logarithm of the Bayes factor: how much more probable the pairs are with a change than without.
     evidence: float
 
-    def probability(self, before: float = CHANGED) -> float:
-        """Return the probability that the call path changed; ``before`` is what it was without the pairs."""
-        return float(expit(self.evidence + np.log(before / (1 - before))))
+    def probability(self) -> float:
+        """Return the probability that the call path changed; without the pairs it is `CHANGED`."""
+        return float(expit(self.evidence + np.log(CHANGED / (1 - CHANGED))))
 
     def at(self, point: Mapping[str, float], models: Mixture | None = None, share: float = 1.0) -> Mixture:
         """Return the logarithm of the ratio at a point, given that something changed.

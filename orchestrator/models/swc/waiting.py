@@ -41,9 +41,7 @@ class Explained:
     beyond: Mapping[Point, float]  # what counts explain at further points, by the models of the counts
 
 
-def explained(
-    known: Measurements, models: Sequence[Model], further: Sequence[Point], ranks: str | None = None
-) -> list[Explained]:
+def explained(known: Measurements, models: Sequence[Model], further: Sequence[Point]) -> list[Explained]:
     """Return what counts explain of the times of every call path that has enough of both.
 
     Parameters
@@ -54,16 +52,14 @@ def explained(
         Of the effort metrics; those of others are not looked at.
     further
         Points that were not counted.
-    ranks
-        The parameter that counts MPI ranks; None for its usual names.
     """
     times = {item.callpath: item.values for item in known.items if item.metric == TIME}
     everything = _with_predicted(known, models, further)
     counts: dict[str, dict[str, Mapping[Point, tuple[float, ...]]]] = {}
-    for item in counted(everything, times, _TOLERANCE, ranks):
+    for item in counted(everything, times, _TOLERANCE, None):
         counts.setdefault(item.callpath, {})[item.metric] = item.values
     categorical = [name for name in known.parameters if known.is_categorical(name)]
-    size = ranks_of(known, ranks)
+    size = ranks_of(known, None)
     found = []
     for callpath, metrics in counts.items():
         groups: dict[Category, list[Point]] = {}
