@@ -153,12 +153,7 @@ def layout(
     metrics = _chosen(reading.responses, "response", names, where)
     notes = _left_out([name for name in stamps if name not in dict(metrics)], reading)
     if reading.parameters is None:
-        end = columns.get("callpath", min((index for _, index in metrics), default=-1))
-        if end < 0:
-            raise ReadError(
-                f"{where}: which columns are parameters? Name the parameters (--parameters p,s), or "
-                "add a column 'callpath' between them, or use the columns callpath, metric, value"
-            )
+        end = _end_of_parameters(columns, metrics, where)
         parameters = _free(columns, metrics, lambda index: index < end and names[index] not in stamps)
         if "callpath" not in columns:
             some = ", ".join(name for name, _ in parameters)
@@ -172,13 +167,31 @@ def layout(
         metrics = _free(columns, (*parameters, *taken), lambda index: names[index] not in stamps)
     if not metrics:
         raise ReadError(f"{where}: no column of values; found {', '.join(columns)}")
+    metrics, seconds, converted = _without_units(metrics, names)
+    _check_different(parameters, metrics, where)
+    return Layout(parameters, metrics, columns, seconds), notes + converted
+
+
+def _end_of_parameters(columns: Mapping[str, int], metrics: tuple[tuple[str, int], ...], where: str) -> int:
+    """Return the position of the call paths, or else of the first metric, before which parameters are."""
+    end = columns.get("callpath", min((index for _, index in metrics), default=-1))
+    if end < 0:
+        raise ReadError(
+            f"{where}: which columns are parameters? Name the parameters (--parameters p,s), or "
+            "add a column 'callpath' between them, or use the columns callpath, metric, value"
+        )
+    return end
+
+
+def _without_units(
+    metrics: tuple[tuple[str, int], ...], names: Sequence[str]
+) -> tuple[tuple[tuple[str, int], ...], dict[int, float], list[str]]:
+    """Return metrics by names without units of time, these units by position, and the note on them."""
     units = {index: timed(names[index])[1] for _, index in metrics}
     seconds = {index: unit for index, unit in units.items() if unit is not None}
     metrics = tuple((timed(name)[0] if index in seconds else name, index) for name, index in metrics)
     converted = [names[index] for index, unit in seconds.items() if unit != 1]
-    notes += [in_seconds(converted)] if converted else []
-    _check_different(parameters, metrics, where)
-    return Layout(parameters, metrics, columns, seconds), notes
+    return metrics, seconds, [in_seconds(converted)] if converted else []
 
 
 def _with_callpaths(
