@@ -21,23 +21,12 @@ _ASK = 2.0  # seconds between looks for results, which are files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """How jobs are submitted.
+    """How jobs are submitted."""
 
-    Attributes
-    ----------
-    folder
-        Of their files, which all nodes must see.
-    limit
-        Seconds after which a fit is given up.
-    at_once
-        Most jobs that run at the same time.
-    sbatch
-        Options of ``sbatch`` by their long name, such as ``partition``; an empty value is a flag.
-    """
-
-    folder: Path
-    limit: float = 3600.0
-    at_once: int = 256
+    folder: Path  # of their files, which all nodes must see
+    limit: float = 3600.0  # seconds after which a fit is given up
+    at_once: int = 256  # most jobs that run at the same time
+    # Options of ``sbatch`` by their long name, such as ``partition``; an empty value is a flag.
     sbatch: dict[str, str]
 
 

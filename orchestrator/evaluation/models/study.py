@@ -17,43 +17,25 @@ SHARE = 0.2  # of the points, to test with
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is compared on which samples.
+    """What is compared on which samples."""
 
-    Attributes
-    ----------
-    train
-        One response at one call path.
-    test
-        The same at held-out points; None to hold out a ``share`` of the points of ``train``, others for each
-        seed.
-    share
-        Of the points, to test with.
-    source, test_source
-        The files, for errors.
-    where
-        Conditions that all points must satisfy.
-    train_where, test_where
-        Those of points to fit and to test with: the protocol of an extrapolation. With the latter and without
-        ``test``, the test points are taken from ``train``. Points on both sides are not fitted.
-    sizes
-        Numbers of points to fit; all there are if empty.
-    seeds
-        How many times subsets (and held-out points) are drawn.
-    contenders
-        The modelers.
-    """
-
-    train: Measurements
+    train: Measurements  # one response at one call path
+    # The same at held-out points; None to hold out a ``share`` of the points of ``train``, others for each
+    # seed.
     test: Measurements | None = None
-    share: float = SHARE
+    share: float = SHARE  # of the points, to test with
+    # source, test_source: the files, for errors.
     source: str = "the training samples"
     test_source: str = "the test samples"
-    where: Sequence[str] = ()
+    where: Sequence[str] = ()  # conditions that all points must satisfy
+    # train_where, test_where: those of points to fit and to test with: the protocol of an extrapolation. With
+    # the latter and without ``test``, the test points are taken from ``train``. Points on both sides are not
+    # fitted.
     train_where: Sequence[str] = ()
     test_where: Sequence[str] = ()
-    sizes: Sequence[int] = ()
-    seeds: int = 1
-    contenders: Sequence[Contender]
+    sizes: Sequence[int] = ()  # numbers of points to fit; all there are if empty
+    seeds: int = 1  # how many times subsets (and held-out points) are drawn
+    contenders: Sequence[Contender]  # the modelers
 
 
 def tasks(study: Study) -> list[Task]:

@@ -28,25 +28,14 @@ PAPER = Range({"p": 128, "n": 8000}, {"p": 2048, "n": 40000})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Times of one call path without artificial noise.
+    """Times of one call path without artificial noise."""
 
-    Attributes
-    ----------
-    callpath, kind
-        Which code; ``kind`` is one of `KINDS`.
-    truth
-        Terms of the theoretical model.
-    times
-        Repetitions per training point.
-    expected
-        The time at the test point.
-    """
-
+    # callpath, kind: which code; ``kind`` is one of `KINDS`.
     callpath: str
     kind: str
-    truth: tuple[Mapping[str, object], ...]
-    times: Mapping[Point, tuple[float, ...]]
-    expected: float
+    truth: tuple[Mapping[str, object], ...]  # terms of the theoretical model
+    times: Mapping[Point, tuple[float, ...]]  # repetitions per training point
+    expected: float  # the time at the test point
 
 
 @dataclass(frozen=True, slots=True)

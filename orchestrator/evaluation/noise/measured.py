@@ -34,27 +34,16 @@ _BLIND = frozenset({*WITHOUT_EFFORT, "curves", "formulas"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """What is fitted, and what models are compared with.
+    """What is fitted, and what models are compared with."""
 
-    Attributes
-    ----------
-    timed
-        Times at the training points: of call paths with a theory, and of those that their effort is shared
-        with (`_needed`).
-    effort
-        Counts at the training points that belong to these times, for modelers that use them.
-    names
-        How call paths are shown.
-    theories
-        Terms per call path.
-    expected
-        Median of the measured times at the test points, per call path.
-    """
-
+    # Times at the training points: of call paths with a theory, and of those that their effort is shared with
+    # (`_needed`).
     timed: Measurements
+    # Counts at the training points that belong to these times, for modelers that use them.
     effort: tuple[Measurement, ...]
-    names: Mapping[str, str]
-    theories: Mapping[str, tuple[Term, ...]]
+    names: Mapping[str, str]  # how call paths are shown
+    theories: Mapping[str, tuple[Term, ...]]  # terms per call path
+    # Median of the measured times at the test points, per call path.
     expected: Mapping[str, Mapping[Point, float]]
 
     @property

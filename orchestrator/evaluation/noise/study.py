@@ -47,26 +47,17 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """Errors of the models of one kind of call paths under one setting.
+    """Errors of the models of one kind of call paths under one setting."""
 
-    Attributes
-    ----------
-    contender, kind, setting
-        Who, what, when.
-    deviations
-        Exponent deviation, eq. 4, shape (models, parameters).
-    error_percent
-        Relative error at the test point, eq. 5, shape (models,).
-    covered
-        Whether the 90 % interval holds the time at the test point, shape (models,).
-    """
-
+    # contender, kind, setting: who, what, when.
     contender: str
     kind: str
     setting: Setting
+    # Exponent deviation, eq. 4, shape (models, parameters).
     deviations: Floats
+    # Relative error at the test point, eq. 5, shape (models,).
     error_percent: Floats
-    covered: NDArray[np.bool_]
+    covered: NDArray[np.bool_]  # whether the 90 % interval holds the time at the test point, shape (models,)
 
 
 def settings(

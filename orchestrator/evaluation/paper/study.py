@@ -53,50 +53,36 @@ class Cell(NamedTuple):
 class Protocol:
     """What is compared; it travels to the worker processes.
 
-    Attributes
-    ----------
-    parameters, noise
-        Numbers of model parameters m, and noise levels n in percent: every combination is a cell.
-    functions
-        How many per cell with two parameters, half of them with three and a fifth with four; or how many per
-        number of parameters, where missing ones are as of 100. They are the same ones at all noise levels.
-    functions_file
-        A folder with ``m2.json``, ``m3.json``, ``m4.json``, or the file for one number of parameters;
-        functions are drawn unless given.
-    strategies, modelers
-        Labels of contenders, and registered modelers.
-    budgets
-        In percent of the cost of the full matrix with five repetitions.
-    series
-        Names of `SERIES` that functions have in turn.
-    published_noise
-        Whether noise and repetitions are those of the published evaluation instead of the text's: deviations
-        add up and are the same for all functions, and there are four repetitions, which make 100 %.
-    batch_size
-        n_b, for all or per number of parameters; 1, 5 and 50 with two, three and four unless given.
-    patience
-        λ: rounds without a lower SMAPE that end the evaluation. None: only the budget does, as in figure 4.
-    seed
-        Same seed, same outcomes.
-
     Raises
     ------
     CampaignError
         For what is unknown or out of range.
     """
 
+    # parameters, noise: numbers of model parameters m, and noise levels n in percent: every combination is a
+    # cell.
     parameters: tuple[int, ...] = (2, 3, 4)
     noise: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0)
+    # How many per cell with two parameters, half of them with three and a fifth with four; or how many per
+    # number of parameters, where missing ones are as of 100. They are the same ones at all noise levels.
     functions: int | Mapping[int, int] = _FUNCTIONS
+    # A folder with ``m2.json``, ``m3.json``, ``m4.json``, or the file for one number of parameters; functions
+    # are drawn unless given.
     functions_file: Path | None = None
+    # strategies, modelers: labels of contenders, and registered modelers.
     strategies: tuple[str, ...] = STRATEGIES
     modelers: tuple[str, ...] = ("extra-p",)
-    budgets: tuple[float, ...] = BUDGETS
+    budgets: tuple[float, ...] = BUDGETS  # in percent of the cost of the full matrix with five repetitions
+    # Names of `SERIES` that functions have in turn.
     series: tuple[str, ...] = field(default_factory=lambda: tuple(SERIES))
+    # Whether noise and repetitions are those of the published evaluation instead of the text's: deviations
+    # add up and are the same for all functions, and there are four repetitions, which make 100 %.
     published_noise: bool = False
+    # n_b, for all or per number of parameters; 1, 5 and 50 with two, three and four unless given.
     batch_size: int | Mapping[int, int] | None = None
+    # λ: rounds without a lower SMAPE that end the evaluation. None: only the budget does, as in figure 4.
     patience: int | None = None
-    seed: int = 0
+    seed: int = 0  # same seed, same outcomes
 
     def __post_init__(self) -> None:
         for number in self.parameters:

@@ -23,88 +23,47 @@ _LARGER = 20.0  # weak scaling: largest problem of all nodes over the largest of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Nodes, their network, and how runs scatter.
+    """Nodes, their network, and how runs scatter."""
 
-    Attributes
-    ----------
-    name
-        In tables.
-    nodes, per_node
-        Numbers of nodes, and of processes on each, that are measured.
-    cutoff, cutoff_levels
-        The papers' c_f: the largest number of processes that models are fitted to, with one process per
-        node and with several.
-    speed
-        Of a processor, relative to the core that `Code.seconds` is of.
-    latency, latency_inside
-        Seconds of a message between nodes, and within a node.
-    bandwidth, bandwidth_inside
-        Bytes per second of a node to the network, and between processes of a node.
-    saturating
-        Processes that use up the memory bandwidth of a node.
-    congestion
-        Nodes at which each of them has half its bandwidth in all-to-all exchanges.
-    noise
-        Standard deviation of the logarithm of run times.
-    slow_share, slowest
-        Share of runs that something slows down, and the largest factor.
-    """
-
-    name: str
+    name: str  # in tables
+    # nodes, per_node: numbers of nodes, and of processes on each, that are measured.
     nodes: tuple[int, ...]
     per_node: tuple[int, ...]
+    # cutoff, cutoff_levels: the papers' c_f: the largest number of processes that models are fitted to, with
+    # one process per node and with several.
     cutoff: int
     cutoff_levels: int
-    speed: float
+    speed: float  # of a processor, relative to the core that `Code.seconds` is of
+    # latency, latency_inside: seconds of a message between nodes, and within a node.
     latency: float
     latency_inside: float
+    # bandwidth, bandwidth_inside: bytes per second of a node to the network, and between processes of a node.
     bandwidth: float
     bandwidth_inside: float
-    saturating: float
-    congestion: float
-    noise: float
+    saturating: float  # processes that use up the memory bandwidth of a node
+    congestion: float  # nodes at which each of them has half its bandwidth in all-to-all exchanges
+    noise: float  # standard deviation of the logarithm of run times
+    # slow_share, slowest: share of runs that something slows down, and the largest factor.
     slow_share: float
     slowest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """What one application does in a run.
+    """What one application does in a run."""
 
-    Attributes
-    ----------
-    name
-        In tables.
-    dimensions, edges
-        Problem sizes are ``edge ** dimensions`` elements.
-    steps
-        Per run; all below is per step.
-    seconds
-        Computation per element on one core.
-    serial_share
-        Of it that only one process can do.
-    setup
-        Seconds per run that depend on nothing.
-    memory_bound
-        Share of the computation that waits for memory.
-    imbalance
-        Relative standard deviation of the work of processes.
-    halo
-        Bytes per element of a surface that neighbours exchange.
-    reductions, transposes
-        Global sums, and all-to-all exchanges of one complex number per element.
-    """
-
-    name: str
+    name: str  # in tables
+    # dimensions, edges: problem sizes are ``edge ** dimensions`` elements.
     dimensions: int
     edges: tuple[int, ...]
-    steps: int
-    seconds: float
-    serial_share: float
-    setup: float
-    memory_bound: float
-    imbalance: float
-    halo: float
+    steps: int  # per run; all below is per step
+    seconds: float  # computation per element on one core
+    serial_share: float  # of it that only one process can do
+    setup: float  # seconds per run that depend on nothing
+    memory_bound: float  # share of the computation that waits for memory
+    imbalance: float  # relative standard deviation of the work of processes
+    halo: float  # bytes per element of a surface that neighbours exchange
+    # reductions, transposes: global sums, and all-to-all exchanges of one complex number per element.
     reductions: float
     transposes: float
 

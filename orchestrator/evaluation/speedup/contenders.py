@@ -28,26 +28,14 @@ on at most c_f processes, or all, also those that it is tested with."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a contender is asked for.
+    """What a contender is asked for."""
 
-    Attributes
-    ----------
-    seen
-        The runs that it may use.
-    asked
-        Those whose times it predicts.
-    parameters
-        Names of their coordinates.
-    scaling
-        What kind.
-    cutoff, largest
-        c_f and w_f: the training set has at most so many processes, and problems of at most this size.
-    """
-
-    seen: Runs
-    asked: Runs
-    parameters: tuple[str, ...]
-    scaling: Scaling
+    seen: Runs  # the runs that it may use
+    asked: Runs  # those whose times it predicts
+    parameters: tuple[str, ...]  # names of their coordinates
+    scaling: Scaling  # what kind
+    # cutoff, largest: c_f and w_f: the training set has at most so many processes, and problems of at most
+    # this size.
     cutoff: float
     largest: float
 
@@ -57,31 +45,16 @@ Predict = Callable[[Question, np.random.Generator], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """One row of a table.
+    """One row of a table."""
 
-    Attributes
-    ----------
-    name, text
-        For the command, and in tables.
-    sees
-        Which runs it may use.
-    predict
-        Returns the seconds of the runs that are asked for.
-    scalings
-        Those that it is made for.
-    by_scaling
-        Whether its predictions depend on the kind of scaling that is asked for.
-    random
-        Whether its fit is.
-    """
-
+    # name, text: for the command, and in tables.
     name: str
     text: str
-    sees: Sight
-    predict: Predict
-    scalings: tuple[Scaling, ...] = ("strong", "weak", "hybrid")
-    by_scaling: bool = True
-    random: bool = False
+    sees: Sight  # which runs it may use
+    predict: Predict  # returns the seconds of the runs that are asked for
+    scalings: tuple[Scaling, ...] = ("strong", "weak", "hybrid")  # those that it is made for
+    by_scaling: bool = True  # whether its predictions depend on the kind of scaling that is asked for
+    random: bool = False  # whether its fit is
 
 
 def _law(overhead: str, variant: str = "aggregate", *, inside: bool = True) -> Predict:

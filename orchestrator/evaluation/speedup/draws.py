@@ -32,31 +32,22 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Errors of one contender on one program with one pair of cut-offs, over draws.
+    """Errors of one contender on one program with one pair of cut-offs, over draws."""
 
-    Attributes
-    ----------
-    setup, program, contender, cutoff, size_share, beyond
-        As in `Row`.
-    rmse, relative_rmse
-        Medians; None where there was no model in any draw.
-    low, high
-        The smallest and the largest relative RMSE.
-    relative_rse
-        Medians of the quantiles `QUANTILES`.
-    """
-
+    # setup, program, contender, cutoff, size_share, beyond: as in `Row`.
     setup: Setup
     program: str
     contender: str
     cutoff: float
     size_share: float
     beyond: float
+    # rmse, relative_rmse: medians; None where there was no model in any draw.
     rmse: float | None
     relative_rmse: float | None
+    # low, high: the smallest and the largest relative RMSE.
     low: float | None
     high: float | None
-    relative_rse: tuple[float, ...]
+    relative_rse: tuple[float, ...]  # medians of the quantiles `QUANTILES`
 
 
 def cells(rows: Iterable[Row]) -> list[Cell]:

@@ -24,28 +24,15 @@ _HALF = 0.5  # hybrid scaling: w is at most this (section 5.2)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Runs:
-    """Run times of one program.
+    """Run times of one program."""
 
-    Attributes
-    ----------
-    name
-        Of the program.
-    nodes, per_node
-        Nodes, and processes on each; shape (n,).
-    size
-        Problem size in units of work; of weak scaling that of a process; shape (n,).
-    seconds
-        Measured, shape (n,).
-    exact
-        What would have been measured without noise, NaN where nobody knows it; shape (n,).
-    """
-
-    name: str
+    name: str  # of the program
+    # nodes, per_node: nodes, and processes on each; shape (n,).
     nodes: Floats
     per_node: Floats
-    size: Floats
-    seconds: Floats
-    exact: Floats
+    size: Floats  # problem size in units of work; of weak scaling that of a process; shape (n,)
+    seconds: Floats  # measured, shape (n,)
+    exact: Floats  # what would have been measured without noise, NaN where nobody knows it; shape (n,)
 
     def __len__(self) -> int:
         return len(self.seconds)

@@ -25,32 +25,15 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Case:
-    """Runs of one program, and which of them models are fitted to.
+    """Runs of one program, and which of them models are fitted to."""
 
-    Attributes
-    ----------
-    machine
-        Where it ran.
-    runs
-        All runs.
-    scaling
-        Which speedups are predicted.
-    cutoff
-        c_f: the most processes of the training set.
-    largest
-        w_f: the largest problem size of the training set.
-    beyond
-        Runs on more processes are tested; ``cutoff`` unless given.
-    dimensions
-        Problem sizes are stated as their roots of this degree, such as 3 for the edge of a cube.
-    """
-
-    machine: str
-    runs: Runs
-    scaling: Scaling
-    cutoff: float
-    largest: float
-    beyond: float | None = None
+    machine: str  # where it ran
+    runs: Runs  # all runs
+    scaling: Scaling  # which speedups are predicted
+    cutoff: float  # c_f: the most processes of the training set
+    largest: float  # w_f: the largest problem size of the training set
+    beyond: float | None = None  # runs on more processes are tested; ``cutoff`` unless given
+    # Problem sizes are stated as their roots of this degree, such as 3 for the edge of a cube.
     dimensions: int = 1
 
 

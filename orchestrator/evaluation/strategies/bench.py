@@ -41,30 +41,15 @@ class ListedSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """All that could be measured, and what is true at P₊.
+    """All that could be measured, and what is true at P₊."""
 
-    Attributes
-    ----------
-    space
-        The points that can be measured.
-    evaluation_point
-        P₊; none of the points.
-    times
-        Call path -> point -> time of every repetition, in seconds. All call paths have all points.
-    seconds
-        Point -> duration of every repetition as a whole, in seconds.
-    cores
-        Point -> cores that a run occupies.
-    truth
-        Call path -> time at P₊, in seconds.
-    """
-
-    space: ListedSpace
-    evaluation_point: Point
+    space: ListedSpace  # the points that can be measured
+    evaluation_point: Point  # P₊; none of the points
+    # Call path -> point -> time of every repetition, in seconds. All call paths have all points.
     times: Mapping[str, Mapping[Point, tuple[float, ...]]]
-    seconds: Mapping[Point, tuple[float, ...]]
-    cores: Mapping[Point, float]
-    truth: Mapping[str, float]
+    seconds: Mapping[Point, tuple[float, ...]]  # point -> duration of every repetition as a whole, in seconds
+    cores: Mapping[Point, float]  # point -> cores that a run occupies
+    truth: Mapping[str, float]  # call path -> time at P₊, in seconds
 
     def cost(self, point: Point, repetition: int) -> float:
         """Return the core-seconds of the ``repetition``-th run (from 1) at a point."""

@@ -21,18 +21,10 @@ Factors = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the parameters, in seconds, as an expression that Python and we can evaluate.
+    """A function of the parameters, in seconds, as an expression that Python and we can evaluate."""
 
-    Attributes
-    ----------
-    text
-        The expression.
-    source
-        File and line that errors name; empty if it was drawn.
-    """
-
-    text: str
-    source: str = field(default="", compare=False)
+    text: str  # the expression
+    source: str = field(default="", compare=False)  # file and line that errors name; empty if it was drawn
 
     def __reduce__(self) -> tuple[type[Function], tuple[str, str]]:
         """Travel to worker processes without the compiled expression, which cannot."""

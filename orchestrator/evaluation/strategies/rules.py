@@ -20,30 +20,20 @@ from orchestrator.models.sums import with_sums
 class Rules:
     """The rules of a comparison; they travel to the worker processes.
 
-    Attributes
-    ----------
-    strategies
-        Labels of contenders. Those that measure the whole matrix run once, at 100 %.
-    budgets
-        In percent of the cost of every point with five repetitions, or with as many as may be measured if
-        these are fewer.
-    batch_size
-        n_b after the starting set.
-    seed
-        Same seed, same outcomes, however many workers.
-    model, model_options
-        The registered modeler.
-
     Raises
     ------
     CampaignError
         For an unknown strategy.
     """
 
+    # Labels of contenders. Those that measure the whole matrix run once, at 100 %.
     strategies: tuple[str, ...]
+    # In percent of the cost of every point with five repetitions, or with as many as may be measured if these
+    # are fewer.
     budgets: tuple[float, ...] = (10.0,)
-    batch_size: int = 1
-    seed: int = 0
+    batch_size: int = 1  # n_b after the starting set
+    seed: int = 0  # same seed, same outcomes, however many workers
+    # model, model_options: the registered modeler.
     model: str = "auto"
     model_options: Mapping[str, Any] = field(default_factory=dict)
 

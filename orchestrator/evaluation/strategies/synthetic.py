@@ -45,32 +45,20 @@ SERIES: Series = (
 class Setting:
     """The functions of a comparison.
 
-    Attributes
-    ----------
-    parameters
-        Number of parameters, 1 to 4.
-    noise
-        Bound of the mixed noise in percent. Each function has its own noise, the same for all contenders.
-    outliers
-        Percent of the runs that are slowed down 2 to 5 times.
-    functions
-        How many.
-    functions_file
-        The first ``functions`` expressions of this file, in the parameters a, b, c, d; drawn unless given.
-    neighbour
-        One of `NEIGHBOURS`: what another campaign, with as much noise, found of another function.
-
     Raises
     ------
     CampaignError
         For a number of parameters out of range.
     """
 
-    parameters: int = 2
+    parameters: int = 2  # number of parameters, 1 to 4
+    # Bound of the mixed noise in percent. Each function has its own noise, the same for all contenders.
     noise: float = 5.0
-    outliers: float = 0.0
-    functions: int = 100
+    outliers: float = 0.0  # percent of the runs that are slowed down 2 to 5 times
+    functions: int = 100  # how many
+    # The first ``functions`` expressions of this file, in the parameters a, b, c, d; drawn unless given.
     functions_file: Path | None = None
+    # One of `NEIGHBOURS`: what another campaign, with as much noise, found of another function.
     neighbour: str = "none"
 
     def __post_init__(self) -> None:

@@ -29,28 +29,17 @@ ROUNDING = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one campaign achieved for one call path.
+    """What one campaign achieved for one call path."""
 
-    Attributes
-    ----------
-    strategy, budget_percent, subject
-        The contender, the budget, and the function or call path.
-    feasible
-        False where the budget did not hold the starting set (or nothing could be modelled): no model.
-    error_percent
-        Signed relative error at P₊; NaN without a model.
-    covered
-        Whether the truth lies in the model's 90 % interval at P₊.
-    cost_percent, runs, points
-        What was spent, and how much was measured.
-    """
-
+    # strategy, budget_percent, subject: the contender, the budget, and the function or call path.
     strategy: str
     budget_percent: float
     subject: str
+    # False where the budget did not hold the starting set (or nothing could be modelled): no model.
     feasible: bool
-    error_percent: float
-    covered: bool
+    error_percent: float  # signed relative error at P₊; NaN without a model
+    covered: bool  # whether the truth lies in the model's 90 % interval at P₊
+    # cost_percent, runs, points: what was spent, and how much was measured.
     cost_percent: float
     runs: int
     points: int
@@ -68,27 +57,15 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """Under which conditions a contender measures.
+    """Under which conditions a contender measures."""
 
-    Attributes
-    ----------
-    budget_percent, full_cost
-        Budget, in percent of ``full_cost`` (core-seconds).
-    batch_size
-        n_b; the paper's comparison has 1.
-    maximum_repetitions
-        Most runs of a point.
-    seed
-        The generator of a round is ``default_rng([*seed, round])``.
-    assumed_costs
-        What another campaign expects runs to cost; only ratios count, and only before there are models.
-    """
-
+    # budget_percent, full_cost: budget, in percent of ``full_cost`` (core-seconds).
     budget_percent: float
     full_cost: float
-    batch_size: int = 1
-    maximum_repetitions: int = MAXIMUM_REPETITIONS
-    seed: Sequence[int] = (0,)
+    batch_size: int = 1  # n_b; the paper's comparison has 1
+    maximum_repetitions: int = MAXIMUM_REPETITIONS  # most runs of a point
+    seed: Sequence[int] = (0,)  # the generator of a round is ``default_rng([*seed, round])``
+    # What another campaign expects runs to cost; only ratios count, and only before there are models.
     assumed_costs: Costs | None = None
 
     @property

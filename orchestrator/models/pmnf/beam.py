@@ -32,53 +32,27 @@ _CHUNK = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How far to search.
+    """How far to search."""
 
-    Attributes
-    ----------
-    rounds
-        Rounds of expansions.
-    first
-        Hypotheses expanded per call path in the first round, when none is good yet.
-    beam
-        The same in later rounds. Where few measurements leave many hypotheses about as probable, fewer miss
-        some of them, and intervals are too narrow.
-    paired
-        How many of these try changes of two factors of a term together.
-    joined
-        Whether the best also tries to move a parameter into another term while that term adapts.
-    products
-        Whether the best also tries every product of two blocks in place of each term.
-    """
-
-    rounds: int = 12
-    first: int = 4
+    rounds: int = 12  # rounds of expansions
+    first: int = 4  # hypotheses expanded per call path in the first round, when none is good yet
+    # The same in later rounds. Where few measurements leave many hypotheses about as probable, fewer miss
+    # some of them, and intervals are too narrow.
     beam: int = 16
-    paired: int = 4
+    paired: int = 4  # how many of these try changes of two factors of a term together
+    # Whether the best also tries to move a parameter into another term while that term adapts.
     joined: bool = False
-    products: bool = False
+    products: bool = False  # whether the best also tries every product of two blocks in place of each term
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Hypotheses of many call paths.
+    """Hypotheses of many call paths."""
 
-    Attributes
-    ----------
-    row
-        Call path, shape (states,).
-    terms
-        Block numbers, shape (states, terms, parameters); used terms come first.
-    rss
-        Weighted residual sum of squares, and the cost of negative coefficients; shape (states,).
-    expanded
-        Whether the neighbours are in the pool already, shape (states,).
-    """
-
-    row: Integers
-    terms: NDArray[np.int16]
-    rss: Floats
-    expanded: NDArray[np.bool_]
+    row: Integers  # call path, shape (states,)
+    terms: NDArray[np.int16]  # block numbers, shape (states, terms, parameters); used terms come first
+    rss: Floats  # weighted residual sum of squares, and the cost of negative coefficients; shape (states,)
+    expanded: NDArray[np.bool_]  # whether the neighbours are in the pool already, shape (states,)
 
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> Pool:
         """Select states."""

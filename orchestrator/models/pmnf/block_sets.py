@@ -126,17 +126,10 @@ def interpolations(x: tuple[float, ...], blocks: tuple[Exponents, ...]) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Lines of points at the same values of the parameter.
+    """Lines of points at the same values of the parameter."""
 
-    Attributes
-    ----------
-    x
-        Values of the parameter.
-    values, sigma
-        What was measured and its error, shape (values of the parameter, lines).
-    """
-
-    x: tuple[float, ...]
+    x: tuple[float, ...]  # values of the parameter
+    # values, sigma: what was measured and its error, shape (values of the parameter, lines).
     values: Floats
     sigma: Floats
 
@@ -163,21 +156,11 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Every set of blocks at some values of a parameter.
+    """Every set of blocks at some values of a parameter."""
 
-    Attributes
-    ----------
-    basis
-        Orthonormal, shape (sets, values, size).
-    across
-        A unit vector orthogonal to the blocks of every set, shape (sets, values).
-    valid
-        Of which sets the values determine the coefficients, shape (sets,).
-    """
-
-    basis: Floats
-    across: Floats
-    valid: NDArray[np.bool_]
+    basis: Floats  # orthonormal, shape (sets, values, size)
+    across: Floats  # a unit vector orthogonal to the blocks of every set, shape (sets, values)
+    valid: NDArray[np.bool_]  # of which sets the values determine the coefficients, shape (sets,)
 
 
 @lru_cache(maxsize=64)

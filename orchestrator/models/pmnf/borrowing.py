@@ -30,21 +30,11 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What other categories know.
+    """What other categories know."""
 
-    Attributes
-    ----------
-    fits
-        Of each category, with one entry per candidate.
-    probability
-        Of every candidate in each category, shape (candidates, categories).
-    prior
-        Of every candidate for a category that has none of their forms, shape (candidates,).
-    """
-
-    fits: Sequence[Fits]
-    probability: Floats
-    prior: Floats
+    fits: Sequence[Fits]  # of each category, with one entry per candidate
+    probability: Floats  # of every candidate in each category, shape (candidates, categories)
+    prior: Floats  # of every candidate for a category that has none of their forms, shape (candidates,)
 
 
 def borrowed(

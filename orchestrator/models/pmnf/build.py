@@ -43,51 +43,26 @@ _OUTLIER = 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Call paths of a group that were solved together.
+    """Call paths of a group that were solved together."""
 
-    Attributes
-    ----------
-    group
-        All call paths with these points.
-    rows
-        Which of them, in the order of ``solution``.
-    task, features, blocks
-        What was searched; blocks are (blocks, 2) per parameter.
-    solution
-        The weighed hypotheses.
-    members
-        Most members of a posterior, which stand for all that is possible.
-    together
-        What else decides about the form: measurements of other categories.
-    """
-
-    group: Group
-    rows: NDArray[np.intp]
+    group: Group  # all call paths with these points
+    rows: NDArray[np.intp]  # which of them, in the order of ``solution``
+    # task, features, blocks: what was searched; blocks are (blocks, 2) per parameter.
     task: Task
     features: Features
     blocks: tuple[Floats, ...]
-    solution: Solution
-    members: int
-    together: Together | None = None
+    solution: Solution  # the weighed hypotheses
+    members: int  # most members of a posterior, which stand for all that is possible
+    together: Together | None = None  # what else decides about the form: measurements of other categories
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Categories that may share their form.
+    """Categories that may share their form."""
 
-    Attributes
-    ----------
-    categories
-        Their number.
-    points
-        The points of all of them, shape (points, parameters).
-    probability
-        With which a call path shares its form here, shape (call paths of the case,).
-    """
-
-    categories: int
-    points: Floats
-    probability: Floats
+    categories: int  # their number
+    points: Floats  # the points of all of them, shape (points, parameters)
+    probability: Floats  # with which a call path shares its form here, shape (call paths of the case,)
 
     @property
     def likely(self) -> NDArray[np.bool_]:
@@ -97,21 +72,12 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A group whose call paths are all solved.
+    """A group whose call paths are all solved."""
 
-    Attributes
-    ----------
-    group
-        The call paths.
-    cases
-        Those solved together, and which of each are the answer, as positions in `Case.rows`.
-    notes
-        Remarks from the data, per row of the group.
-    """
-
-    group: Group
+    group: Group  # the call paths
+    # Those solved together, and which of each are the answer, as positions in `Case.rows`.
     cases: list[tuple[Case, NDArray[np.intp]]]
-    notes: list[list[str]]
+    notes: list[list[str]]  # remarks from the data, per row of the group
 
 
 def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> dict[int, PmnfModel]:
@@ -250,27 +216,16 @@ def _forecast(case: Case, members: Integers) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Possible:
-    """Hypotheses that are not negligible, of all call paths at once, and what posteriors need of them.
+    """Hypotheses that are not negligible, of all call paths at once, and what posteriors need of them."""
 
-    Attributes
-    ----------
-    index
-        Which hypotheses of the solution, shape (possible,).
-    begin
-        Where those of a call path begin, shape (call paths + 1,).
-    used, most
-        Their numbers of terms, shape (possible,), and the largest of each call path, at least 1.
-    weights
-        Their probabilities, which sum to 1 for each call path.
-    exponents, coefficients, covariance, misfit
-        As in `Posterior`, with all terms; misfit without correction.
-    """
-
-    index: Integers
-    begin: Integers
+    index: Integers  # which hypotheses of the solution, shape (possible,)
+    begin: Integers  # where those of a call path begin, shape (call paths + 1,)
+    # used, most: their numbers of terms, shape (possible,), and the largest of each call path, at least 1.
     used: Integers
     most: Integers
-    weights: Floats
+    weights: Floats  # their probabilities, which sum to 1 for each call path
+    # exponents, coefficients, covariance, misfit: as in `Posterior`, with all terms; misfit without
+    # correction.
     exponents: Floats
     coefficients: Floats
     covariance: Floats
@@ -348,22 +303,15 @@ def _correction(case: Case, row: int, members: Integers, used: int) -> Correctio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Signs:
-    """What there is to note, of all call paths at once: most have nothing.
+    """What there is to note, of all call paths at once: most have nothing."""
 
-    Attributes
-    ----------
-    guessed, corrected, scattered
-        Whether the noise is a guess, whether there is a correction, or without one lack of fit worth a note.
-    coefficients
-        How many the best hypothesis has, where the points are too few for them, else 0.
-    outlying, edges
-        As from `_outlying` and `_edges`.
-    """
-
+    # guessed, corrected, scattered: whether the noise is a guess, whether there is a correction, or without
+    # one lack of fit worth a note.
     guessed: NDArray[np.bool_]
     corrected: NDArray[np.bool_]
     scattered: NDArray[np.bool_]
-    coefficients: Integers
+    coefficients: Integers  # how many the best hypothesis has, where the points are too few for them, else 0
+    # outlying, edges: as from `_outlying` and `_edges`.
     outlying: NDArray[np.bool_]
     edges: NDArray[np.bool_]
 

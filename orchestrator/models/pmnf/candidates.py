@@ -24,22 +24,15 @@ REACH = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Values for which hypotheses are searched.
+    """Values for which hypotheses are searched."""
 
-    Attributes
-    ----------
-    tables
-        Block values per parameter, each of shape (blocks, points); block 0 is constant.
-    log_value, precision
-        Logarithm of the location and its weight (effective repetitions), shape (call paths, points).
-    variance
-        Relative variance of a value of weight 1, shape (call paths,).
-    """
-
+    # Block values per parameter, each of shape (blocks, points); block 0 is constant.
     tables: tuple[Floats, ...]
+    # log_value, precision: logarithm of the location and its weight (effective repetitions), shape (call
+    # paths, points).
     log_value: Floats
     precision: Floats
-    variance: Floats
+    variance: Floats  # relative variance of a value of weight 1, shape (call paths,)
 
     def rows(self, index: Integers) -> Searched:
         """Select call paths."""
@@ -48,17 +41,10 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Hypotheses worth a closer look, as one flat list over call paths.
+    """Hypotheses worth a closer look, as one flat list over call paths."""
 
-    Attributes
-    ----------
-    row
-        Call path of every candidate, shape (candidates,).
-    terms
-        Block numbers, shape (candidates, terms, parameters); a term of zeros is unused.
-    """
-
-    row: Integers
+    row: Integers  # call path of every candidate, shape (candidates,)
+    # Block numbers, shape (candidates, terms, parameters); a term of zeros is unused.
     terms: NDArray[np.int16]
 
     def take(self, index: NDArray[np.intp]) -> Candidates:

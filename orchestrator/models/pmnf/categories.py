@@ -172,19 +172,12 @@ def _candidates(parts: Sequence[OneCategory], space: Space) -> Candidates:
 
 @dataclass(frozen=True, slots=True)
 class _Odds:
-    """How probable the shared forms are.
+    """How probable the shared forms are."""
 
-    Attributes
-    ----------
-    shared
-        Logarithm of the probability that a category has this form and shares it, shape (candidates,
-        categories).
-    own
-        Logarithm of the probability that it has a form of its own, shape (call paths, categories).
-    """
-
+    # Logarithm of the probability that a category has this form and shares it, shape (candidates,
+    # categories).
     shared: Floats
-    own: Floats
+    own: Floats  # logarithm of the probability that it has a form of its own, shape (call paths, categories)
 
     @classmethod
     def of(cls, row: Integers, likelihood: Floats, prior: Floats, evidence: Floats) -> Self:

@@ -31,24 +31,13 @@ TOGETHER, _LEAST = 1_000_000, 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """The parameters and blocks of all categories.
+    """The parameters and blocks of all categories."""
 
-    Attributes
-    ----------
-    parameters
-        Those that vary in any category.
-    blocks
-        Per parameter those of any category, shape (blocks, 2); the constant comes first.
-    everywhere
-        Which of them have a value at the points of all categories.
-    keep
-        Most hypotheses per call path.
-    """
-
-    parameters: tuple[str, ...]
+    parameters: tuple[str, ...]  # those that vary in any category
+    # Per parameter those of any category, shape (blocks, 2); the constant comes first.
     blocks: tuple[Floats, ...]
-    everywhere: tuple[NDArray[np.bool_], ...]
-    keep: int
+    everywhere: tuple[NDArray[np.bool_], ...]  # which of them have a value at the points of all categories
+    keep: int  # most hypotheses per call path
 
     @classmethod
     def of(cls, solved: Sequence[Solved]) -> Self:
@@ -83,24 +72,16 @@ def coordinates(group: Group, parameters: Sequence[str]) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OneCategory:
-    """Call paths in one category, with the hypotheses that were found for it alone.
+    """Call paths in one category, with the hypotheses that were found for it alone."""
 
-    Attributes
-    ----------
-    group, rows, task, features
-        As in `Case`, with the parameters and blocks of all categories.
-    solution
-        What was found, with the call paths numbered in the order of ``rows``.
-    evidence, total
-        Logarithm of the probability of the measurements if the category has a form of its own, and its part
-        that is the sum over the hypotheses, shape (call paths,).
-    """
-
+    # group, rows, task, features: as in `Case`, with the parameters and blocks of all categories.
     group: Group
     rows: NDArray[np.intp]
     task: Task
     features: Features
-    solution: Solution
+    solution: Solution  # what was found, with the call paths numbered in the order of ``rows``
+    # evidence, total: logarithm of the probability of the measurements if the category has a form of its own,
+    # and its part that is the sum over the hypotheses, shape (call paths,).
     evidence: Floats
     total: Floats
     members: int

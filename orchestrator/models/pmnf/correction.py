@@ -37,20 +37,13 @@ _LEAST_EXPONENT = 5e-4
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Monomials of standardised logarithms, up to degree two, without the constant.
+    """Monomials of standardised logarithms, up to degree two, without the constant."""
 
-    Attributes
-    ----------
-    middle, half
-        Middle and half width of the fitted range of every parameter, on logarithms, shape (parameters,);
-        a half width of 0 leaves the parameter out.
-    pairs
-        Parameters of every monomial, shape (features, 2); -1 for a linear one.
-    """
-
+    # middle, half: middle and half width of the fitted range of every parameter, on logarithms, shape
+    # (parameters,); a half width of 0 leaves the parameter out.
     middle: Floats
     half: Floats
-    pairs: Integers
+    pairs: Integers  # parameters of every monomial, shape (features, 2); -1 for a linear one
 
     @classmethod
     def of(cls, points: Floats) -> Features:
@@ -88,27 +81,14 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """The fitted correction of every member of a posterior.
+    """The fitted correction of every member of a posterior."""
 
-    Attributes
-    ----------
-    features
-        Its monomials.
-    coefficients
-        Shape (members, features).
-    coupling
-        How they change with the coefficients of the terms, shape (members, features, terms + 1).
-    covariance
-        Of the coefficients for given terms, shape (members, features, features).
-    smooth
-        Prior standard deviation of the coefficients, shape (members,).
-    """
-
-    features: Features
-    coefficients: Floats
+    features: Features  # its monomials
+    coefficients: Floats  # shape (members, features)
+    # How they change with the coefficients of the terms, shape (members, features, terms + 1).
     coupling: Floats
-    covariance: Floats
-    smooth: Floats
+    covariance: Floats  # of the coefficients for given terms, shape (members, features, features)
+    smooth: Floats  # prior standard deviation of the coefficients, shape (members,)
 
     def first(self) -> Correction:
         """Return the correction of the most probable member alone."""

@@ -27,21 +27,13 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """What divides work in some hypotheses.
+    """What divides work in some hypotheses."""
 
-    Attributes
-    ----------
-    cost
-        The term, from 1, in which a parameter grows that falls in another one; 0 without such a term. Shape
-        (hypotheses,).
-    mild
-        Whether it grows at most in proportion, shape (hypotheses,).
-    serial
-        Whether every other term falls, so that the constant is what cannot be divided, shape (hypotheses,).
-    """
-
+    # The term, from 1, in which a parameter grows that falls in another one; 0 without such a term. Shape
+    # (hypotheses,).
     cost: Integers
-    mild: NDArray[np.bool_]
+    mild: NDArray[np.bool_]  # whether it grows at most in proportion, shape (hypotheses,)
+    # Whether every other term falls, so that the constant is what cannot be divided, shape (hypotheses,).
     serial: NDArray[np.bool_]
 
 

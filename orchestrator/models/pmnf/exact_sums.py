@@ -159,17 +159,10 @@ def _tolerance(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Exact:
-    """Exact values of a call path.
+    """Exact values of a call path."""
 
-    Attributes
-    ----------
-    points
-        Shape (points, parameters).
-    values, sigma
-        The values, and the error up to which each is exact, shape (points,).
-    """
-
-    points: Floats
+    points: Floats  # shape (points, parameters)
+    # values, sigma: the values, and the error up to which each is exact, shape (points,).
     values: Floats
     sigma: Floats
 
@@ -195,25 +188,14 @@ class _Exact:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """How well the hypothesis found before explains the values.
+    """How well the hypothesis found before explains the values."""
 
-    Attributes
-    ----------
-    scatter
-        Standard deviation of the values around it, in errors of the values.
-    cost
-        What its blocks and coefficients cost.
-    pieces
-        How many independent pieces of evidence the values are against it, at most as many as points. Where
-        deviations are the same whatever a parameter is, points that differ in it count once.
-    points
-        Number of points.
-    """
-
-    scatter: float
-    cost: float
+    scatter: float  # standard deviation of the values around it, in errors of the values
+    cost: float  # what its blocks and coefficients cost
+    # How many independent pieces of evidence the values are against it, at most as many as points. Where
+    # deviations are the same whatever a parameter is, points that differ in it count once.
     pieces: float
-    points: int
+    points: int  # number of points
 
     @classmethod
     def of(cls, posterior: Posterior, exact: _Exact) -> Self:
@@ -255,28 +237,16 @@ def _pieces(points: Floats, deviations: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fit:
-    """A sum with its coefficients.
+    """A sum with its coefficients."""
 
-    Attributes
-    ----------
-    terms, coefficients, covariance
-        The products; a product without any block is the constant.
-    is_exact
-        Whether it explains the values to rounding.
-    misfit
-        Relative standard deviation of the values around the sum.
-    score
-        Natural logarithm of the probability of the sum among others.
-    weight
-        The same where terms that nothing checks are not told apart by how round their coefficients are.
-    """
-
+    # terms, coefficients, covariance: the products; a product without any block is the constant.
     terms: tuple[Term, ...]
     coefficients: Floats
     covariance: Floats
-    is_exact: bool
-    misfit: float
-    score: float
+    is_exact: bool  # whether it explains the values to rounding
+    misfit: float  # relative standard deviation of the values around the sum
+    score: float  # natural logarithm of the probability of the sum among others
+    # The same where terms that nothing checks are not told apart by how round their coefficients are.
     weight: float
 
 

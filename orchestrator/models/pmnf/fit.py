@@ -39,27 +39,15 @@ _SEEN, _VISIBLE = 10.0, 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fits:
-    """Fitted candidates, one per entry of `Candidates`.
+    """Fitted candidates, one per entry of `Candidates`."""
 
-    Attributes
-    ----------
-    coefficients
-        Constant first, shape (candidates, terms + 1).
-    covariance
-        Of the coefficients for a unit of residual variance, shape (candidates, terms + 1, terms + 1).
-    score
-        Log marginal likelihood times prior; -inf where refused. Shape (candidates,).
-    variance
-        Posterior mean of the relative variance of a value of weight 1, shape (candidates,).
-    rss
-        Weighted sum of squares of the residuals of the logarithms, shape (candidates,).
-    """
-
-    coefficients: Floats
+    coefficients: Floats  # constant first, shape (candidates, terms + 1)
+    # Of the coefficients for a unit of residual variance, shape (candidates, terms + 1, terms + 1).
     covariance: Floats
+    # Log marginal likelihood times prior; -inf where refused. Shape (candidates,).
     score: Floats
-    variance: Floats
-    rss: Floats
+    variance: Floats  # posterior mean of the relative variance of a value of weight 1, shape (candidates,)
+    rss: Floats  # weighted sum of squares of the residuals of the logarithms, shape (candidates,)
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Select candidates."""

@@ -52,66 +52,39 @@ def compiled(function: Function) -> Function:
 
 
 class Data(NamedTuple):
-    """What the hypotheses of a group of call paths are fitted to.
+    """What the hypotheses of a group of call paths are fitted to."""
 
-    Attributes
-    ----------
-    begin, table
-        Block values of all parameters one after another, shape (blocks, points), and where each begins.
-    shift, target
-        Mean logarithm of the values, shape (call paths,), and the logarithms less that, (call paths, points).
-    share
-        Reciprocals of the values, ``exp(-target)``.
-    weights
-        Shape (call paths, points).
-    features
-        Monomials of the smooth correction, shape (features, points), none where there is no correction.
-    root
-        Square root of the covariance of its coefficients, shape (call paths, features, features).
-    variance, freedom
-        Variance that is expected of a value of weight 1, and how sure that is, shape (call paths,).
-    """
-
+    # begin, table: block values of all parameters one after another, shape (blocks, points), and where each
+    # begins.
     begin: Integers
     table: Floats
+    # shift, target: mean logarithm of the values, shape (call paths,), and the logarithms less that, (call
+    # paths, points).
     shift: Floats
     target: Floats
-    share: Floats
-    weights: Floats
+    share: Floats  # reciprocals of the values, ``exp(-target)``
+    weights: Floats  # shape (call paths, points)
+    # Monomials of the smooth correction, shape (features, points), none where there is no correction.
     features: Floats
-    root: Floats
+    root: Floats  # square root of the covariance of its coefficients, shape (call paths, features, features)
+    # variance, freedom: variance that is expected of a value of weight 1, and how sure that is, shape (call
+    # paths,).
     variance: Floats
     freedom: Floats
 
 
 class Coefficients(NamedTuple):
-    """Hypotheses as `coefficients` fits them.
+    """Hypotheses as `coefficients` fits them."""
 
-    Attributes
-    ----------
-    scale
-        Means of the terms over the values, by which coefficients are multiplied here, shape (t, l).
-    c
-        Coefficients, shape (t, l).
-    inverse
-        Their inverse normal matrix after the step, shape (t, t, l).
-    constant_row
-        Row of the constant in that before the step, from which it is never left out, shape (t, l).
-    noise
-        Residual variance, shape (l,).
-    deviation
-        Coefficients before the step in units of their standard deviations, shape (t, l).
-    log_det
-        Log determinant of the normal matrix with the prior of uniform shares, shape (l,).
-    """
-
+    # Means of the terms over the values, by which coefficients are multiplied here, shape (t, l).
     scale: Floats
-    c: Floats
-    inverse: Floats
+    c: Floats  # coefficients, shape (t, l)
+    inverse: Floats  # their inverse normal matrix after the step, shape (t, t, l)
+    # Row of the constant in that before the step, from which it is never left out, shape (t, l).
     constant_row: Floats
-    noise: Floats
-    deviation: Floats
-    log_det: Floats
+    noise: Floats  # residual variance, shape (l,)
+    deviation: Floats  # coefficients before the step in units of their standard deviations, shape (t, l)
+    log_det: Floats  # log determinant of the normal matrix with the prior of uniform shares, shape (l,)
 
 
 _TINY = 1e-300  # keeps logarithms and quotients of zero finite

@@ -31,48 +31,23 @@ from orchestrator.types import Point
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PmnfModel:
-    """A model in performance model normal form, with its uncertainty.
-
-    Attributes
-    ----------
-    callpath, metric
-        What is modelled.
-    parameters
-        Numeric parameters in the model's coordinates.
-    category
-        Value of each categorical parameter for which the model holds.
-    smape
-        Of the expression, on the fitted locations, 0..200 %.
-    noise
-        Relative standard deviation of a single repetition.
-    notes
-        What a reader must know.
-    posterior
-        Hypotheses with weights; the first is the expression.
-    shared_noise
-        Part of ``noise`` that repetitions of one origin have in common.
-    unseen
-        What intervals allow for beyond the measured range; None where the formula is taken at its word.
-    beyond
-        What speaks where no measured value checks an exact sum; None of other formulas.
-    unvaried
-        Parameters that were measured at one value.
-    outliers
-        Places of the points that were taken for outliers, among those that were fitted.
-    """
+    """A model in performance model normal form, with its uncertainty."""
 
     callpath: str
     metric: str
-    parameters: tuple[str, ...]
-    category: Category
-    smape: float
-    noise: float
+    parameters: tuple[str, ...]  # numeric parameters in the model's coordinates
+    category: Category  # value of each categorical parameter for which the model holds
+    smape: float  # of the expression, on the fitted locations, 0..200 %
+    noise: float  # relative standard deviation of a single repetition
     notes: tuple[str, ...]
-    posterior: Posterior
-    shared_noise: float = 0.0
+    posterior: Posterior  # hypotheses with weights; the first is the expression
+    shared_noise: float = 0.0  # part of ``noise`` that repetitions of one origin have in common
+    # What intervals allow for beyond the measured range; None where the formula is taken at its word.
     unseen: Unseen | None = None
+    # What speaks where no measured value checks an exact sum; None of other formulas.
     beyond: Beyond | None = None
-    unvaried: Unvaried = field(default_factory=Unvaried)
+    unvaried: Unvaried = field(default_factory=Unvaried)  # parameters that were measured at one value
+    # Places of the points that were taken for outliers, among those that were fitted.
     outliers: tuple[int, ...] = ()
 
     @property

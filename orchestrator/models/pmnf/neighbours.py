@@ -48,36 +48,19 @@ _HIGHEST = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Neighbour:
-    """The posterior of another campaign about one call path.
+    """The posterior of another campaign about one call path."""
 
-    Attributes
-    ----------
-    source
-        Name of that campaign.
-    callpath, metric, category, parameters
-        What was modelled there.
-    weights
-        Probabilities of forms, which sum to 1, shape (forms,).
-    exponents
-        Pairs per form, term and parameter, shape (forms, terms, parameters, 2).
-    coefficients
-        Constant first, shape (forms, terms + 1): what runs cost there.
-    noise
-        Relative standard deviation of a repetition there; None where it was a guess.
-    fits
-        Whether the best form explained the measurements there within their noise.
-    """
-
-    source: str
+    source: str  # name of that campaign
+    # callpath, metric, category, parameters: what was modelled there.
     callpath: str
     metric: str
     category: Category
     parameters: tuple[str, ...]
-    weights: Floats
-    exponents: Floats
-    coefficients: Floats
-    noise: float | None
-    fits: bool
+    weights: Floats  # probabilities of forms, which sum to 1, shape (forms,)
+    exponents: Floats  # pairs per form, term and parameter, shape (forms, terms, parameters, 2)
+    coefficients: Floats  # constant first, shape (forms, terms + 1): what runs cost there
+    noise: float | None  # relative standard deviation of a repetition there; None where it was a guess
+    fits: bool  # whether the best form explained the measurements there within their noise
 
     @classmethod
     def of(cls, model: PmnfModel, source: str) -> Self:
@@ -210,28 +193,15 @@ NOTHING = Neighbours()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expected:
-    """Forms that other campaigns make probable, in the blocks of a search.
+    """Forms that other campaigns make probable, in the blocks of a search."""
 
-    Attributes
-    ----------
-    neighbours
-        Where they come from.
-    source
-        The place of its campaign among the names of ``sources``, shape (forms,).
-    log_weights
-        Logarithm of the probability of every form, shape (forms,).
-    sizes
-        Terms of every form, shape (forms,).
-    log_moved
-        Per parameter the logarithm of the probability that a block of a form is each block of the search,
-        shape (forms, terms, blocks).
-    """
-
-    neighbours: tuple[Neighbour, ...]
+    neighbours: tuple[Neighbour, ...]  # where they come from
     sources: tuple[str, ...]
-    source: Integers
-    log_weights: Floats
-    sizes: Integers
+    source: Integers  # the place of its campaign among the names of ``sources``, shape (forms,)
+    log_weights: Floats  # logarithm of the probability of every form, shape (forms,)
+    sizes: Integers  # terms of every form, shape (forms,)
+    # Per parameter the logarithm of the probability that a block of a form is each block of the search, shape
+    # (forms, terms, blocks).
     log_moved: tuple[Floats, ...]
 
     @classmethod

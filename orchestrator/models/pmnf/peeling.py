@@ -57,24 +57,12 @@ _FEW_LEVELS, _CHECKED = 3, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Products whose sum may explain the values.
+    """Products whose sum may explain the values."""
 
-    Attributes
-    ----------
-    terms
-        The products.
-    digits
-        What their coefficients cost, as natural logarithm: round ones cost less.
-    unchecked
-        The part of it that is worth little, because nothing checks these terms.
-    misfit
-        What it costs that the values scatter around the sum.
-    """
-
-    terms: tuple[Term, ...]
-    digits: float
-    unchecked: float = 0.0
-    misfit: float = 0.0
+    terms: tuple[Term, ...]  # the products
+    digits: float  # what their coefficients cost, as natural logarithm: round ones cost less
+    unchecked: float = 0.0  # the part of it that is worth little, because nothing checks these terms
+    misfit: float = 0.0  # what it costs that the values scatter around the sum
 
     @property
     def cost(self) -> float:

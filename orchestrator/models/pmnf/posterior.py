@@ -21,37 +21,21 @@ _DIRECT = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posterior:
-    """Members, the most probable hypothesis first; each is a hypothesis with fitted coefficients.
+    """Members, the most probable hypothesis first; each is a hypothesis with fitted coefficients."""
 
-    Attributes
-    ----------
-    weights
-        Probabilities, shape (members,); of the first its own, others may stand for many.
-    exponents
-        Pairs (i, j) per member, term and parameter, shape (members, terms, parameters, 2).
-    coefficients
-        Constant first, shape (members, terms + 1).
-    covariance
-        Of the coefficients, shape (members, terms + 1, terms + 1).
-    misfit
-        Relative standard deviation of the truth around each member within the fitted range, shape (members,).
-    correction
-        Smooth correction by which every member is multiplied, where there is lack of fit.
-    least_share
-        Share of the sizes of its terms above which a prediction is kept: terms that cancel each other more
-        closely do so by chance.
-    learned
-        Share of the prior of each member that comes from other campaigns in which such forms fitted, shape
-        (members,); None without such campaigns.
-    """
-
-    weights: Floats
-    exponents: Floats
-    coefficients: Floats
-    covariance: Floats
+    weights: Floats  # probabilities, shape (members,); of the first its own, others may stand for many
+    exponents: Floats  # pairs (i, j) per member, term and parameter, shape (members, terms, parameters, 2)
+    coefficients: Floats  # constant first, shape (members, terms + 1)
+    covariance: Floats  # of the coefficients, shape (members, terms + 1, terms + 1)
+    # Relative standard deviation of the truth around each member within the fitted range, shape (members,).
     misfit: Floats
+    # Smooth correction by which every member is multiplied, where there is lack of fit.
     correction: Correction | None = None
+    # Share of the sizes of its terms above which a prediction is kept: terms that cancel each other more
+    # closely do so by chance.
     least_share: float = 1e-3
+    # Share of the prior of each member that comes from other campaigns in which such forms fitted, shape
+    # (members,); None without such campaigns.
     learned: Floats | None = None
 
     def design(self, x: Floats) -> Floats:

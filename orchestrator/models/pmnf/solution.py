@@ -30,29 +30,14 @@ _EXAMINED = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What all call paths of a group share.
+    """What all call paths of a group share."""
 
-    Attributes
-    ----------
-    tables
-        Block values per parameter at the points, shape (blocks, points).
-    growth
-        How the blocks of each parameter grow, see `hypotheses.growth_of`.
-    features
-        Monomials of the smooth correction at the points, shape (points, features).
-    keep
-        Most hypotheses per call path to fit.
-    wide
-        Search beyond one term per parameter, and negative coefficients, where there is lack of fit.
-    expected
-        What other campaigns make probable, by call path; empty where there are none.
-    """
-
-    tables: tuple[Floats, ...]
-    growth: tuple[Integers, ...]
-    features: Floats
-    keep: int
-    wide: bool
+    tables: tuple[Floats, ...]  # block values per parameter at the points, shape (blocks, points)
+    growth: tuple[Integers, ...]  # how the blocks of each parameter grow, see `hypotheses.growth_of`
+    features: Floats  # monomials of the smooth correction at the points, shape (points, features)
+    keep: int  # most hypotheses per call path to fit
+    wide: bool  # search beyond one term per parameter, and negative coefficients, where there is lack of fit
+    # What other campaigns make probable, by call path; empty where there are none.
     expected: tuple[Expected | None, ...] = ()
 
     def rows(self, index: NDArray[np.intp]) -> Self:

@@ -274,24 +274,12 @@ def _without_term(inverse: Floats, c: Floats, total: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Blocks of one parameter: at the points, and at its distinct values.
+    """Blocks of one parameter: at the points, and at its distinct values."""
 
-    Attributes
-    ----------
-    table
-        Shape (blocks, points).
-    level
-        The same at the distinct values, shape (blocks, values).
-    place
-        Which of the values every point has, shape (points,).
-    near
-        The blocks most similar to each block, shape (blocks, near).
-    """
-
-    table: Floats
-    level: Floats
-    place: Integers
-    near: Integers
+    table: Floats  # shape (blocks, points)
+    level: Floats  # the same at the distinct values, shape (blocks, values)
+    place: Integers  # which of the values every point has, shape (points,)
+    near: Integers  # the blocks most similar to each block, shape (blocks, near)
 
 
 def factors(tables: tuple[Floats, ...]) -> tuple[Factor, ...]:

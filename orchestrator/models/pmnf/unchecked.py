@@ -92,21 +92,11 @@ def _told(numbers: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Beyond:
-    """What an exact sum leaves to another model.
+    """What an exact sum leaves to another model."""
 
-    Attributes
-    ----------
-    levels
-        Measured values of every parameter.
-    gains
-        As from `gains`, of the terms of the most probable sum in the order of its coefficients.
-    model
-        What speaks beside the sum where nothing checks this: less exactly, but with its doubt.
-    """
-
-    levels: tuple[Floats, ...]
-    gains: Floats
-    model: Model
+    levels: tuple[Floats, ...]  # measured values of every parameter
+    gains: Floats  # as from `gains`, of the terms of the most probable sum in the order of its coefficients
+    model: Model  # what speaks beside the sum where nothing checks this: less exactly, but with its doubt
 
     @property
     def unchecked(self) -> NDArray[np.bool_]:
@@ -200,22 +190,13 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """Members of one mixture that at some points are those of sums, and at others also those of a model.
+    """Members of one mixture that at some points are those of sums, and at others also those of a model."""
 
-    Attributes
-    ----------
-    first, second
-        Which member of the sums and of the model each is.
-    weights
-        Their probabilities.
-    is_sum
-        Which of them are sums also where nothing checks these.
-    """
-
+    # first, second: which member of the sums and of the model each is.
     first: Integers
     second: Integers
-    weights: Floats
-    is_sum: NDArray[np.bool_]
+    weights: Floats  # their probabilities
+    is_sum: NDArray[np.bool_]  # which of them are sums also where nothing checks these
 
     @classmethod
     def of(cls, first: Floats, second: Floats, probability: float) -> Self:

@@ -14,36 +14,19 @@ from orchestrator.models.pmnf.correction import ROUGH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
-    """Covariance of log values of every call path: ``variance * (1/weights + smooth * features featuresᵀ)``.
+    """Covariance of log values of every call path: ``variance * (1/weights + smooth * features featuresᵀ)``."""
 
-    Attributes
-    ----------
-    weights
-        Relative precision of every point, mean 1, shape (call paths, points).
-    variance
-        Expected relative variance of a value of weight 1, shape (call paths,).
-    freedom
-        How sure that is, in degrees of freedom, shape (call paths,).
-    noise
-        The part of ``variance`` that is noise and not lack of fit, shape (call paths,).
-    smooth
-        Variance of the coefficients of the correction, in units of ``variance``, shape (call paths,).
-    features
-        Monomials of the correction at the points, shape (points, features).
-    spread
-        Posterior covariance of these coefficients for a given hypothesis, in units of ``variance``, shape
-        (call paths, features, features).
-    log_scale
-        Half the log determinant of the inverse covariance without ``variance``, shape (call paths,).
-    """
-
-    weights: Floats
-    variance: Floats
-    freedom: Floats
-    noise: Floats
+    weights: Floats  # relative precision of every point, mean 1, shape (call paths, points)
+    variance: Floats  # expected relative variance of a value of weight 1, shape (call paths,)
+    freedom: Floats  # how sure that is, in degrees of freedom, shape (call paths,)
+    noise: Floats  # the part of ``variance`` that is noise and not lack of fit, shape (call paths,)
+    # Variance of the coefficients of the correction, in units of ``variance``, shape (call paths,).
     smooth: Floats
-    features: Floats
+    features: Floats  # monomials of the correction at the points, shape (points, features)
+    # Posterior covariance of these coefficients for a given hypothesis, in units of ``variance``, shape (call
+    # paths, features, features).
     spread: Floats
+    # Half the log determinant of the inverse covariance without ``variance``, shape (call paths,).
     log_scale: Floats
 
     def correction(self) -> tuple[Floats, Floats]:
