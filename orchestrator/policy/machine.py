@@ -1,5 +1,5 @@
 """Whether measurements can be trusted: other processes on the machine, times that drift, only zeros,
-times that are longer than the runs, or never differ. Pure.
+times that are longer than the runs, never differ, or have too few digits. Pure.
 
 A drift is looked for only between repetitions of the same point: whatever a model gets wrong cannot look like
 one.
@@ -14,7 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from orchestrator.journal.state import NOT_MEASURED, ONLY_ZEROS, WRONG_UNIT, RunState, RunStatus, State
+from orchestrator.journal.state import (
+    FEW_DIGITS,
+    NOT_MEASURED,
+    ONLY_ZEROS,
+    WRONG_UNIT,
+    RunState,
+    RunStatus,
+    State,
+)
 from orchestrator.models.base import Floats
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.noise import tick
@@ -38,6 +46,9 @@ _TOO_LONG = 2.0
 # Points and repetitions without any difference, and digits that a value has at least, from which on times
 # were not measured: of fewer digits, rounded ones may well be equal. Chosen by hand.
 _SAME_POINTS, _SAME_REPETITIONS, _SAME_DIGITS = 3, 4, 5
+# Steps of the last printed digit that a time should have, so that rounding changes it by 5 % at most, and
+# runs from which on steps are known: of fewer, all may be round by chance. Chosen by hand.
+_FEW_STEPS, _LEAST_RUNS = 10, 5
 _NAMED = 3  # call paths in a sentence
 
 
@@ -220,6 +231,26 @@ def _has_digits(value: float) -> bool:
     return step == 0 or value / step > 10.0 ** (_SAME_DIGITS - 1) * (1 - 1e-9)
 
 
+def few_digits(items: Iterable[RunState]) -> tuple[str, float] | None:
+    """Return the call path that takes longest, and its last printed digit, where that is most of its times.
+
+    Short call paths beside it may have few digits: they hardly matter. Only of runs that were executed: the
+    truth of a rehearsal may be round.
+    """
+    longest: dict[str, list[float]] = {}
+    for item in items:
+        times = item.samples.get(_TIME, {}) if item.origin else {}
+        if times:
+            callpath = max(sorted(times), key=times.__getitem__)
+            longest.setdefault(callpath, []).append(times[callpath])
+    callpath = max(sorted(longest), key=lambda name: len(longest[name]), default="")
+    values = np.array(longest.get(callpath, []))
+    if len(values) < _LEAST_RUNS or not (values > 0).any() or len(set(values.tolist())) == 1:
+        return None
+    step = tick(values[values > 0])
+    return (callpath, step) if step > 0 and np.median(values) < _FEW_STEPS * step * (1 - 1e-9) else None
+
+
 def findings(state: State) -> dict[str, str]:
     """Return what is to be known of the measurements: one sentence with numbers for each kind of finding."""
     of_runs = list(timed(state))
@@ -250,6 +281,12 @@ def findings(state: State) -> dict[str, str]:
             f"in all repetitions of a point the time of {listed(same, _NAMED)} is the same to the last "
             "digit, so it was not measured: a pattern may read the time that the program simulates; correct "
             "it, then orchestrator reread"
+        )
+    if (coarse := few_digits(runs)) is not None:
+        sentences[FEW_DIGITS] = (
+            f"the times of {coarse[0]} are multiples of {plain(coarse[1])} s, and most are less than "
+            f"{_FEW_STEPS} of them: choose values at which runs take longer, or read what is printed with "
+            "more digits, such as a rate"
         )
     trend = drift(state)
     if trend is not None and trend.certain:

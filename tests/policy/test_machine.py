@@ -176,3 +176,32 @@ def test_times_that_are_the_same_in_all_repetitions_are_no_measurements(
     )
     assert "no measured time" not in after(2)  # three pairs may be chance
     assert "no measured time" not in after(3, differs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "origin", "told"),
+    [
+        ([0.0, 0.01, 0.01, 0.02, 0.03, 0.12], "n1 1", "0.01"),
+        ([0.0, 0.01, 0.01, 0.02, 0.03, 0.12], "", ""),  # a rehearsal
+        ([0.11, 0.13, 0.2, 0.3, 0.4], "n1 1", ""),
+        ([0.01, 0.02, 0.0313, 0.04, 0.05], "n1 1", ""),
+        ([0.01, 0.02, 0.03, 0.04], "n1 1", ""),  # may be round by chance
+        ([3.0, 4.0, 4.0, 5.0, 7.0], "n1 1", "1"),
+        ([0.0] * 6, "n1 1", ""),  # only zeros, which is said
+    ],
+)
+def test_times_that_are_a_few_steps_of_their_last_digit_are_told(
+    seconds: list[float], origin: str, told: str
+) -> None:
+    runs = {
+        Run(Point.of(n=k), "time", 1): RunState(
+            status=RunStatus.MEASURED,
+            elapsed=10.0,
+            origin=origin,
+            samples={"time": {"main": value, "main->init": round(value / 5, 2)}},
+        )
+        for k, value in enumerate(seconds)
+    }
+    text = machine.findings(State(runs=immutables.Map(runs))).get("few digits", "")
+    assert text.startswith(f"the times of main are multiples of {told} s,") == bool(told)
+    assert bool(text) == bool(told)
