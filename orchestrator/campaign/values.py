@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ from orchestrator.types import Parameter, Point, Value, format_value
 from orchestrator.units import did_you_mean
 
 MOST_VALUES = 10**6
+_SIZE = re.compile(r"\d+(?:\.\d+)?\s*((?:[kKMGT]i?[bB]?)|[bB])")
 
 
 def parameter(name: str, section: Values, settings: Mapping[str, Value]) -> Parameter:
@@ -164,10 +166,23 @@ def _coordinate(item: Parameter, value: Value) -> Value:
             known = ", ".join(format_value(known) for known in item.values)
             raise ValueError(
                 f"{item.name}: {value!r} is none of the categories {known}; models exist only for those"
+                + (f"; {remedy}" if (remedy := sizes_as_numbers(item)) else "")
             )
         return value
     if isinstance(value, str):
         raise ValueError(f"{item.name}: {value!r} is text; write a number without quotes")
     return (
         int(value) if value == int(value) and all(isinstance(known, int) for known in item.values) else value
+    )
+
+
+def sizes_as_numbers(item: Parameter) -> str:
+    """Return how to write values such as ``100k``, which are text, as numbers; empty for other parameters."""
+    sizes = [_SIZE.fullmatch(value) if isinstance(value, str) else None for value in item.values]
+    units = [size[1] for size in sizes if size is not None]
+    if len(units) < len(sizes):
+        return ""
+    return (
+        f"values such as {format_value(item.values[0])} are text: write numbers, and the unit where the "
+        f"program gets them, as in {{{item.name}}}{units[0]}"
     )

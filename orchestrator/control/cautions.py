@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from orchestrator.campaign.definition import RESOURCES, Campaign
 from orchestrator.campaign.schema import LocalOptions
+from orchestrator.campaign.values import sizes_as_numbers
 from orchestrator.control.idle import idle, occupying
 from orchestrator.executors.local import cores as local_cores
 from orchestrator.report import extrapolation
@@ -61,7 +62,17 @@ def left_out(campaign: Campaign) -> list[str]:
 
 def about_parameters(campaign: Campaign) -> list[str]:
     """Return which parameters do not do what their names say, or nothing at all."""
-    return [*mere_names(campaign), *idle(campaign)]
+    return [*mere_names(campaign), *idle(campaign), *sizes(campaign)]
+
+
+def sizes(campaign: Campaign) -> list[str]:
+    """Return of which parameters the values are sizes with a unit, which are text and so have no order."""
+    remedies = [(item.name, sizes_as_numbers(item)) for item in campaign.parameters]
+    return [
+        f"no model says what lies between or beyond the values of {name}: {remedy}"
+        for name, remedy in remedies
+        if remedy
+    ]
 
 
 def mere_names(campaign: Campaign) -> list[str]:

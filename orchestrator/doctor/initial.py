@@ -14,7 +14,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.draft import Draft
 from orchestrator.campaign.schema import LARGEST_EXIT_CODE
-from orchestrator.control import execution, planning, session
+from orchestrator.control import cautions, execution, planning, session
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.attempts import RUNS
 from orchestrator.doctor.first_draft import Wanted, first_draft
@@ -99,7 +99,8 @@ def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
         draft = replace(draft, beyond=_is_beyond(draft, campaign))
         campaign.write_text(drafts.campaign_of(draft), encoding="utf-8")
         written = _completed_by_a_run(wanted, draft, files, interrupted)
-        return replace(written, notes=(*written.notes, *_goal(draft, wanted)))
+        sizes = cautions.sizes(loader.load(campaign, starts=False))
+        return replace(written, notes=(*written.notes, *sizes, *_goal(draft, wanted)))
     except CampaignError:
         for path in files:
             path.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.control import cautions
 from orchestrator.control.idle import idle
+from orchestrator.errors import CampaignError
 
 TEXT = """
 name: tuning
@@ -87,6 +88,25 @@ def test_what_is_called_like_a_resource_is_told_once() -> None:
     campaign = loader.loads(TEXT.replace("tile", "nodes"))
     [note] = cautions.about_parameters(campaign)
     assert note.startswith("parameter nodes does not change what a run requests")
+
+
+@pytest.mark.parametrize(
+    ("values", "example"),
+    [
+        ('["1k", "2k"]', "{size}k"),
+        ("[1 MiB, 1.5 MiB]", "{size}MiB"),
+        ('["2D", "3D"]', ""),
+        ('["1k", all]', ""),
+        ('["1", "2"]', ""),
+    ],
+)
+def test_sizes_with_units_are_told_to_be_text(values: str, example: str) -> None:
+    text = TEXT.replace("tile: [8, 16, 32]", f"size: {values}").replace('"{n}"', '"{n}", "{size}"')
+    notes = cautions.about_parameters(loader.loads(text))
+    assert [note.rpartition(" ")[2] for note in notes] == ([example] if example else [])
+    if example:
+        with pytest.raises(CampaignError, match="write numbers, and the unit where the program gets them"):
+            loader.loads(f'{text}evaluation_point: {{n: 8, size: "8k"}}\n')
 
 
 def test_two_executables_are_no_idle_parameter() -> None:
