@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,6 +37,7 @@ from orchestrator.units import did_you_mean, listed
 Names = str | Sequence[str]
 
 _CALLPATH, _METRIC, _REPETITION, _VALUE = COLUMNS
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _TO_CATEGORY = "{}.astype('category')"
 _SHOWN = 5  # rows that an error names
 # Models write the names of parameters into expressions, and find values by them.
@@ -238,6 +240,9 @@ def _is_finite(value: Value) -> bool:
 
 def _meaning(cell: object, column: pd.Series[Any]) -> str:
     """Return what a cell is that is no number, and how to make it one."""
+    if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()):
+        points = _assigned(column, "{}.str.replace(',', '.').astype(float)")
+        return f"which is not a number; if its comma is a decimal point, convert it: {points}"
     if isinstance(cell, str):
         return f"which is not a number; convert it: {_assigned(column, 'pandas.to_numeric({})')}"
     if isinstance(cell, datetime.timedelta):

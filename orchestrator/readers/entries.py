@@ -75,7 +75,10 @@ def decoded(content: bytes, source: str) -> str:
         text = content.decode("utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ReadError(f"{source}:{line}: not UTF-8 text (byte {content[error.start]:#04x})") from error
+        raise ReadError(
+            f"{source}:{line}: not UTF-8 text (byte {content[error.start]:#04x}); convert it, for example "
+            "by: iconv -f latin1 -t utf-8"
+        ) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

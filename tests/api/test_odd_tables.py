@@ -214,6 +214,7 @@ SECONDS = r"frame\['time'\].dt.total_seconds\(\)"
         (FALLING["time"] + 1j, "is not a real number; convert it to float"),
         (FALLING["time"] > 1, r"is a truth value; .*astype\(int\)"),
         (FALLING["time"].astype(str), "is not a number; convert it: .*to_numeric"),
+        ([f"{x},5" for x in range(4)], r"if its comma is a decimal point, .*\.str\.replace\(',', '\.'\)"),
         ([10**400] * 4, "row 0, 1, 2, 3: is infinite"),
     ],
 )

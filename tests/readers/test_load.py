@@ -119,7 +119,7 @@ def test_parameters_of_a_table_can_be_named(tmp_path: Path) -> None:
             "format not recognised from 'Elapsed time = 7'; tried Extra-P text (starts with PARAMETER, "
             "POINTS, METRIC, REGION, DATA), JSON and JSON Lines (start with '{'), CSV (a header",
         ),
-        ("a.txt", b"PARAMETER p\n\n\xff", "a.txt:3: not UTF-8 text (byte 0xff)"),
+        ("a.txt", b"PARAMETER p\n\n\xff", "a.txt:3: not UTF-8 text (byte 0xff); convert it, for"),
         ("a.cubex", b"xyz", "a.cubex: one profile does not say at which point it was measured"),
         ("a.extra-p", b"PK\x03\x04...", "a.extra-p: a ZIP archive; if it is an Extra-P experiment"),
         ("a.parquet", b"PAR1...PAR1", "a.parquet: broken Parquet file"),
