@@ -93,7 +93,7 @@ def _of_application(wanted: Wanted) -> tuple[Draft, str]:
         raise CampaignError(
             f"{spec.name} has no parameter {unknown[0]!r}: {did_you_mean(unknown[0], spec.parameters)}"
         )
-    name = wanted.name or _free(spec.name, wanted.directory, wanted.executable)
+    name = wanted.name or _free(spec.name, wanted, wanted.executable)
     cores, executor = _machine(wanted)
     draft = Draft(
         name=name,
@@ -150,7 +150,7 @@ def _of_command(wanted: Wanted) -> tuple[Draft, str]:
     program = _program(wanted.executable or command.program)
     command, script = _with_files(command)
     command = _with_parameters_of_files(command, wanted.values)
-    name = wanted.name or _free(_name(script or program), wanted.directory, script or program)
+    name = wanted.name or _free(_name(script or program), wanted, script or program)
     values = {**guessed_values(command, cores), **_doubled(command, wanted.values)}
     draft = Draft(
         name=name,
@@ -320,7 +320,8 @@ def _name(program: str) -> str:
     return kept.strip("-_") or "program"
 
 
-def _free(name: str, directory: Path, program: str) -> str:
+def _free(name: str, wanted: Wanted, program: str) -> str:
     """Return a name that makes no file or folder of the campaign collide with the program."""
-    taken = [directory.absolute() / name, directory.absolute() / f"{name}.sh"]
-    return f"{name}-scaling" if Path(program).absolute() in taken else name
+    directory, goal = wanted.directory.absolute(), "tuning" if wanted.tuning else "scaling"
+    taken = [directory / name, directory / f"{name}.sh"]
+    return f"{name}-{goal}" if Path(program).absolute() in taken else name

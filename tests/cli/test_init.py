@@ -84,6 +84,12 @@ def test_parameters_may_stand_in_a_file_that_the_program_reads_without_being_tol
     assert shown.code == 2 and "it names no file; write {n} where its value belongs, in a file" in shown.err
 
 
+def test_sizes_with_units_are_told_to_be_text() -> None:
+    program("heat", HEAT)
+    shown = run("init", "--command", "./heat {n} 3", "--values", "n=2k,4k", "--no-try")
+    assert "no model says what lies between or beyond the values of n: values such as 2k" in shown.out
+
+
 def test_a_command_becomes_a_template_and_a_campaign_that_runs() -> None:
     program("heat", HEAT)
     shown = run("init", "--command", "./heat {n} {steps}", "--values", "n=2,4,8,16", "--values", "steps=3")
@@ -385,10 +391,10 @@ def test_a_tuning_space_has_no_evaluation_point_and_single_runs_where_models_are
     shown = run("init", "--command", "./heat {order} {block}", *OPTIONS, "--goal", "tuning")
     assert shown.code == 0, shown.err
     assert "note:" not in shown.out
-    chosen = loader.load(Path("heat-scaling.yaml"))
+    chosen = loader.load(Path("heat-tuning.yaml"))
     assert chosen.evaluation_point is None and chosen.strategy.name == "active"
     assert (chosen.measure.repetitions.initial, chosen.measure.repetitions.maximum) == (1, 3)
-    assert run("plan", "heat-scaling.yaml", "--no-rehearsal").code == 0
+    assert run("plan", "heat-tuning.yaml", "--no-rehearsal").code == 0
     both = run("init", "--command", "./heat {n}", "--goal", "tuning", "--evaluation-point", "n=4", "--no-try")
     assert both.code == 2 and "--goal tuning has no evaluation point" in both.err
 
