@@ -139,9 +139,9 @@ _NO_FILE = re.compile(
     r"|(?:can(?:no|'| no)t|could(?: not|n't)|unable to|failed to|error) (?:open|opening|find|read|locate)",
     re.IGNORECASE,
 )
-# Of what is there in numbers, an error or a count of failed tests, a program only reports.
+# Of what is there in numbers, an error, its tolerance or a count of failed tests, a program only reports.
 _FAILED = re.compile(
-    r"\bFATAL\b|^\W*(?i:error)\b(?!\W*(?i:(?:is|was|of|norm)\b\W*)*[\d.])|\bFAILED\b(?!\W*[\d.])"
+    r"\bFATAL\b|^\W*(?i:error)\b(?!\W*(?i:tol|(?:(?:is|was|of|norm)\b\W*)*[\d.]))|\bFAILED\b(?!\W*[\d.])"
     r"|\bNOT CONVERGED\b",
     re.MULTILINE,
 )

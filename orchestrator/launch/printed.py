@@ -160,5 +160,5 @@ def _remedy(text: str, thousands: str | None) -> str:
         example = thousands.join(("1", "020", "200"))
         return f'; thousands: "{thousands}" joins groups of three digits, as in {example}'
     if _DECIMAL_COMMA.fullmatch(text):
-        return "; commas are not read as decimal points: let the program print points, such as by LC_ALL: C"
+        return '; where commas are decimal points, write thousands: "." beside the pattern'
     return ""

@@ -11,15 +11,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from orchestrator.readers.printed_columns import below_names, labelled_rows
+from orchestrator.readers.printed_columns import below_names, comma_rows, labelled_rows
 from orchestrator.readers.printed_line import VALUE, Candidate, of_line, tick
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
+_SOME = re.compile(r"\([a-z]+(?:, [a-z]+)+\)", re.IGNORECASE)  # of several parts: `Main (parse, allocate)`
 MOST = 12
 _MANY = 5
 _MERE_TIME = re.compile(r"time\W*\d\S*", re.IGNORECASE)
+# A number with a decimal comma, as locales such as de_DE print it; no list, and no groups of digits.
+_DECIMAL_COMMA = re.compile(r"(?<![\w.,])(\d+),(\d+)(?![\d.,])")
 _SHARE = 0.1  # of the time of a whole run, below which a time is hardly that of the run
 
 
@@ -51,7 +54,7 @@ def times(text: str, elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, .
     it, or a line above it that names every field. Several in a line need a label each, and wall time stands
     behind CPU time. Where a label is repeated, its values are added, unless they add up already: the time so
     far, after every step. A line below another one that begins farther right, and is no longer than it, is a
-    part of it.
+    part of it. Commas are decimal where nothing else is found.
 
     Parameters
     ----------
@@ -67,7 +70,17 @@ def times(text: str, elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, .
     """
     longest = cores * elapsed if elapsed > 0 else math.inf
     seen = _seen(text)
-    return _ranked(seen, elapsed, longest) or _ranked(seen, elapsed, math.inf)
+    return (
+        _ranked(seen, elapsed, longest)
+        or _with_decimal_commas(text, elapsed, longest)
+        or _ranked(seen, elapsed, math.inf)
+    )
+
+
+def _with_decimal_commas(text: str, elapsed: float, longest: float) -> tuple[Candidate, ...]:
+    pointed = _DECIMAL_COMMA.sub(r"\1.\2", text)
+    found = () if pointed == text else _ranked(_seen(pointed), elapsed, longest)
+    return tuple(replace(item, thousands=".") for item in found)
 
 
 @dataclass(frozen=True)
@@ -84,12 +97,15 @@ class _Seen:
 def _seen(text: str) -> _Seen:
     parts, totals = defaultdict[str, list[Candidate]](list), defaultdict[str, list[Candidate]](list)
     behind, named, blocks = dict[str, int](), set[str](), [list[_Line]()]
-    table, labelled, above = None, None, ""
+    table, labelled, commas, above = None, None, None, ""
     for line in text.splitlines():
         candidates = list(of_line(line))
         if not candidates and table is not None and (row := table.of(line)) is not None:
             candidates = [row[0]]
             behind[row[0].pattern] = row[1]
+        if not candidates and commas is not None and (between_commas := commas.of(line)) is not None:
+            candidates = [between_commas]
+        commas = comma_rows(line, commas)
         labelled = labelled_rows(line, labelled)
         if candidates:
             blocks[-1].append(_line(line, candidates[0].pattern))
@@ -117,7 +133,8 @@ def _ranked(seen: _Seen, elapsed: float, longest: float) -> tuple[Candidate, ...
     found = _plausible([item for item in together.values() if item is not None], elapsed)
     least = _SHARE * elapsed
     largest = max((item.value for item in found), default=0.0)
-    ranked = sorted(found, key=lambda item: _rank(item, least if largest >= least else 0.0))[:MOST]
+    least_of_whole = least if largest >= least else 0.0
+    ranked = sorted(found, key=lambda item: _rank(item, least_of_whole, elapsed))[:MOST]
     whole = bool(ranked) and (_names_the_whole(ranked[0]) or ranked[0].value >= least)
     callers = [seen.callers.get(ids[item.pattern], "") for item in ranked]
     return tuple(_with_paths(ranked, whole, callers, ids))
@@ -197,7 +214,7 @@ def _is_so_far(values: Sequence[float], elapsed: float) -> bool:
 
 
 def _names_the_whole(item: Candidate) -> bool:
-    return set(item.callpath.lower().split()) <= _WHOLE
+    return set(item.callpath.lower().split()) <= _WHOLE and not _SOME.search(item.line)
 
 
 def _is_mere_time(item: Candidate) -> bool:
@@ -209,10 +226,14 @@ def _follows_a_number(item: Candidate) -> bool:
     return r"\S+" in item.pattern.partition("(")[0]
 
 
-def _rank(item: Candidate, least: float) -> tuple[bool, float]:
-    """Return what sorts a time of the whole run first, if it takes long enough, then by length."""
+def _rank(item: Candidate, least: float, elapsed: float) -> tuple[bool, bool, float]:
+    """Return what sorts a time of the whole run first, if it takes long enough, then by length.
+
+    What is longer than the run comes last: it is CPU time, or that of several tasks at once.
+    """
     # Of two times of the run, one with a digit less may seem to be longer.
-    return (not (_names_the_whole(item) and item.value >= least), tick(item) / 2 - item.value)
+    whole = _names_the_whole(item) and item.value >= least
+    return (not whole, 0 < elapsed < item.value - tick(item), tick(item) / 2 - item.value)
 
 
 def _with_paths(

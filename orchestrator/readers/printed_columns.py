@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.readers.printed_line import VALUE, Candidate, words_of
+from orchestrator.readers.printed_line import VALUE, Candidate, is_no_time, unit_of, word, words_of
 
 # Columns of times in a row without a label: t_force, force_time, time_s.
 _TIMED = re.compile(
-    r"(?:t|time|wtime)_\w+|\w+_(?:t|time|wtime|sec|secs|seconds)|time|walltime", re.IGNORECASE
+    r"(?:t|time|wtime)_\w+|\w+_(?:t|time|wtime|sec|secs|seconds)|time|walltime|user|sys(?:tem)?|elapsed",
+    re.IGNORECASE,
 )
 # Columns of times beside labels, in one word: `time` alone may be a share, as in gprof's profile.
 _BESIDE_LABELS = re.compile(r"[a-z]+time", re.IGNORECASE)
@@ -19,6 +20,8 @@ _DECIMAL = re.compile(r"\d+\.\d*(?:[eE][-+]?\d+)?")
 _NUMBER = re.compile(r"[+-]?\d[\d.]*(?:[eE][-+]?\d+)?(?:/\d+)?")  # calls in all / not recursive
 _LINE = re.compile(r":\d+(?=\()")  # of a function in its file
 _FEWEST = 2  # times in a row without a label
+# Columns of times in rows without a label, between commas: what is simulated has other names.
+_MEASURED = word("elapsed|duration|latency|wall|walltime|wtime|runtime")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,46 @@ def labelled_rows(line: str, above: LabelledRows | None) -> LabelledRows | None:
         return above
     index = next((k for k in timed if _WITH_CALLED.match(names[k])), timed[0])
     return LabelledRows(len(names) - 1, index)
+
+
+@dataclass(frozen=True)
+class CommaRows:
+    """A header whose fields are apart by commas: how many, which one is the time, its unit and its name."""
+
+    number: int
+    index: int
+    unit: float
+    heading: str
+
+    def of(self, line: str) -> Candidate | None:
+        """Return the time in a row: one with a label, or one whose header says that it was measured."""
+        fields = line.strip().split(",")
+        if len(fields) != self.number or not _DECIMAL.fullmatch(fields[self.index].strip()):
+            return None
+        labels = [field.strip() if re.search(r"[A-Za-z]{2}", field) else "" for field in fields]
+        if not any(labels) and not _MEASURED.search(self.heading):
+            return None
+        parts = [rf"\s*{re.escape(label)}\s*" if label else r"[^,\n]*" for label in labels]
+        parts[self.index] = r"\s*([^,\s]+)\s*"
+        return Candidate(
+            callpath=words_of(" ".join(filter(None, labels)) or self.heading) or "time",
+            pattern=f"^{','.join(parts)}$",
+            scale=self.unit,
+            value=float(fields[self.index]) * self.unit,
+            line=line.strip(),
+        )
+
+
+def comma_rows(line: str, above: CommaRows | None) -> CommaRows | None:
+    """Return the table that a line with commas begins, or goes on with; one without commas ends it."""
+    names = [name.strip(' \t#"') for name in line.split(",")]
+    if len(names) < _FEWEST:
+        return None
+    if not all(re.match(r"[A-Za-z]", name) for name in names) or VALUE.search(line):
+        return above
+    units = [None if is_no_time(name) else unit_of(None, name) for name in names]
+    index = next((k for k, unit in enumerate(units) if unit is not None), None)
+    return above if index is None else CommaRows(len(names), index, units[index] or 1.0, names[index])
 
 
 def below_names(header: str, line: str) -> list[Candidate]:

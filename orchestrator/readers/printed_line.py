@@ -22,7 +22,7 @@ _GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})" 
 VALUE = re.compile(
     rf"(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])"
     rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=(?:ms|us|s)\b))({PRINTED_SECONDS}|ms|us)\b"
-    rf"|(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
+    rf"|(?<![\w.+:/-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
 )
 
 
@@ -32,28 +32,42 @@ def word(words: str) -> re.Pattern[str]:
 
 
 _TIMED = word("time|elapsed|seconds|duration|wall|walltime|wtime|runtime")
+# Begins of such words within others, as in `ExecutionTime`; and what `time -p` prints.
+_WITHIN = re.compile(r"(?<=[A-Za-z])(?=(?:Time|Clock|Elapsed|Wall)(?![a-z]))")
+_OF_TIME = re.compile(r"\s*(?:real|user|sys)\s+")
 _UNIT_IN_LABEL = re.compile(
     r"[(\[]\s*(?:in\s+)?([a-zµ]+)\s*[)\]]|(?:\bin |_)(ms|us|µs|ns|[mµn]?sec|[a-z]*seconds)(?=\W*$)"
 )
 # What has a unit of time, or speaks of one, and is none: rates (I/O is none), dates, sizes of steps,
-# products, and what is simulated in femtoseconds.
-_OTHER_WORDS = word("per|(?:bit|data|frame)?rates?|date|[fp]s|granularity|resolution|timeout|time limit")
+# products, what is simulated in femtoseconds, and the most of something at any time.
+_OTHER_WORDS = word(
+    "per|(?:bit|data|frame)?rates?|date|[fp]s|granularity|resolution|timeout|time limit|any time"
+)
 # Before a number that bounds a time, or that a clock counts by: `completed in less than 1 second`.
 _BOUND = re.compile(
     r"(?:\b(?:(?:less|more|longer|shorter) than|at (?:most|least)|up to|counts? as|every)|<=?)\s*$",
     re.IGNORECASE,
 )
 _OTHER = re.compile(
-    r"(?<!\bi)/|/(?!o\b)|flop|%|stamp|time[ _]?step|\w \* |\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
+    r"(?<!\bi)/(?!\d)|/(?!o\b|\d)|flop|%|stamp|time[ _]?step|\w \* |\b(mon|tue|wed|thu|fri|sat|sun)\b",
+    re.IGNORECASE,
 )
-_DEVIATION, MEAN = word("std|stdev|stddev|deviation|variance"), word("avg|ave|average|mean")
+_DEVIATIONS, _MEANS = "std|stdev|stddev|deviation|variance", "avg|ave|average|mean"
+_DEVIATION, MEAN = word(_DEVIATIONS), word(_MEANS)
+# Names of columns that follow, which are no part of a label's: `Setup time: ave, stddev, min, max (sec)`.
+_STATISTIC = rf"(?:{_DEVIATIONS}|{_MEANS}|median|min|max|minimum|maximum)"
+_STATISTICS = word(rf"{_STATISTIC}(?:\s*[,/|]\s*{_STATISTIC})+")
 # Between a number and the one that it belongs to the label of: `Time for step 63 is 0.5`.
 _OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
 # Between a duration of several parts and the same in seconds: `0 minutes 4 seconds (4.585 seconds)`.
 _AGAIN = re.compile(r"\s*([(\[=])\s*")
 # Before a duration such as 0:00.12, as GNU time prints it; `Start time: 11:30:04` is none.
-_BEFORE_CLOCK = word("elapsed|wall|duration|took|runtime|run time")
+_BEFORE_CLOCK = word("elapsed|wall|duration|took|runtime|(?:run|execution|total) time")
+# A number before its label: `1.25 seconds time elapsed`, `1.25 seconds (1.2 k allocations: 1.5 KiB)`.
+_AHEAD = re.compile(
+    rf"\s*(?P<number>\d+\.\d+)\s+(?P<unit>{'|'.join(_UNITS)})\s+(?P<label>[A-Za-z][A-Za-z ]*|\()"
+)
 _SIMULATED_UNITS = ("fs", "ps")
 # So is what is beside it: `Step 5 time 0.016 timestep 4.00E-03`, `time = 0.0022, tstop = 0.6`.
 _SIMULATED = re.compile(
@@ -92,6 +106,13 @@ def of_line(line: str) -> Iterator[Candidate]:
             pattern = rf"^{_pattern(label)}(\S+?){_END}"
             yield Candidate(callpath=words_of(label), pattern=pattern, value=seconds, line=line.strip())
             return
+    if (ahead := _AHEAD.match(line)) and not is_no_time(ahead["label"]):
+        scale = _UNITS[ahead["unit"]]
+        pattern = rf"^\s*(\S+)\s+{ahead['unit']}\s+{_pattern(ahead['label'].rstrip())}"
+        value = float(ahead["number"]) * scale
+        name = words_of(ahead["label"])
+        yield Candidate(callpath=name, pattern=pattern, scale=scale, value=value, line=line.strip())
+        return
     end, repeated = 0, False
     matches = list(VALUE.finditer(line))
     for match, following in zip_longest(matches, matches[1:]):
@@ -191,7 +212,8 @@ def unit_of(after: str | None, label: str) -> float | None:
     named = [_UNITS[word] for word in words if word in _UNITS]
     if named:
         return named[-1]
-    return 1.0 if _TIMED.search(label) else None
+    is_timed = _OF_TIME.fullmatch(label) or _TIMED.search(_WITHIN.sub(" ", label))
+    return 1.0 if is_timed else None
 
 
 def _unit(unit: str) -> str:
@@ -227,10 +249,10 @@ def _part(text: str) -> str:
 
 def words_of(label: str) -> str:
     """Return what a label names, without numbers, units and words such as ``time``: a name of a call path."""
-    words = re.sub(r"[(\[].*?[)\]]", " ", label)
-    words = re.sub(rf"{_NUMBER}|[^\w &+/-]", " ", words)
+    words = _STATISTICS.sub(" ", re.sub(r"[(\[].*?[)\]]", " ", label))
+    words = re.sub(rf"{_NUMBER}|[^\w &+/-]", " ", _WITHIN.sub(" ", words))
     words = re.sub(
         r"\b(time|elapsed|in|of|took|is|was|wall|clock|seconds)\b", " ", words, flags=re.IGNORECASE
     )
     words = re.sub(r"^\W*(to|for)\b", " ", words)
-    return " ".join(words.replace("->", " ").split())[:60]
+    return " ".join(words.replace("->", " ").split())[:60].rstrip(" /")

@@ -250,6 +250,7 @@ def test_only_what_speaks_of_a_missing_file_looks_so(text: str, missing: bool) -
         (" Error is    1.0331046659065e-15", False),
         ("Error norm: 1.5", False),
         ("Error is fatal", True),
+        ("Error tolerance for sums is 10^(-8)", False),
         ("relative error: 1e-9", False),
         ("tests FAILED: 0", False),
         ("0 errors", False),

@@ -83,6 +83,44 @@ def test_times_are_found_with_their_unit(line: str, value: float) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("WallClock: 12.345  CPUTime: 12.125  Memory: 200.5 MB", 12.345),  # NAMD
+        ("       1.236789123 seconds time elapsed", 1.236789123),  # perf stat
+        ("  1.0125 seconds (1.20 k allocations: 12.3 KiB, 2.1% gc time)", 1.0125),  # Julia
+        ("  1.25 ms (12 allocations: 1.2 KiB)", 0.00125),
+        ("real 1.25", 1.25),  # time -p
+        ("Total Execution Time: 01:01:02.500", 3662.5),
+        ("BM_Sort/1024         12345 ns        12340 ns        56789", 1.2345e-5),  # Google Benchmark
+    ],
+)
+def test_times_of_known_programs_are_found(line: str, value: float) -> None:
+    assert max(read(f"hello\n{line}\nbye\n").values()) == pytest.approx(value)
+
+
+def test_a_pattern_with_the_number_ahead_reads_another_run() -> None:
+    line = "  {} seconds (1.20 k allocations: {}% gc time)\n"
+    assert read(line.format("1.0125", "12.3 KiB, 2.1"), line.format("20.5", "3 MiB, 1")) == {"main": 20.5}
+    perf = "  {} seconds time elapsed\n\n  {} seconds user\n"
+    assert read(perf.format("1.25", "1.125"), perf.format("2.25", "3.125")) == {
+        "main": 2.25,
+        "main->user": 3.125,
+    }
+
+
+def test_simulated_time_is_none_of_the_run_beside_an_execution_time() -> None:
+    step = "Time = {}\n\nExecutionTime = {} s  ClockTime = {} s\n\n"  # OpenFOAM
+    text = step.format("0.1", "6.12", "6") + step.format("0.2", "12.3", "13")
+    assert [(item.callpath, item.value) for item in times(text, elapsed=12.9)] == [("main", 12.3)]
+
+
+def test_cpu_time_that_is_longer_than_the_run_is_not_that_of_the_run() -> None:
+    text = "bench: utime=1.802s stime=0.101s rtime=0.913s\n"  # ffmpeg
+    assert [item.value for item in times(text, elapsed=1.1, cores=2)] == [0.913, 0.101, 1.802]
+    assert times(text, elapsed=1.1, cores=2)[0].callpath == "main"
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "rate 5.0 GB/s",
@@ -98,11 +136,9 @@ def test_times_are_found_with_their_unit(line: str, value: float) -> None:
         "MODS (modularity * average time): 0.5",
         "0.5 s",
         "x = 3",
-        "time: 0,5 s",  # with a decimal comma
-        "time: 0,5s",
         "time: 0.1,0.2 s",
         "time: 1,2,3 s",
-        "time: 12,3456 s",
+        "Max blocks on a processor at any time: 1",
         "Analysis completed in less than 1 second",
         "Each sample counts as 0.01 seconds.",
         "elapsed: <1 s",
@@ -178,8 +214,8 @@ CPU time used = 0.75 seconds
 
 def test_what_is_longer_than_the_run_is_no_time() -> None:
     assert {item.callpath: item.value for item in times(LONGER, 0.5, cores=2)} == {
-        "main": 0.75,
-        "main->HPL_time": 0.25,
+        "main": 0.25,
+        "main->CPU used": 0.75,
     }
     assert [item.value for item in times(LONGER, elapsed=0.5)] == [0.25]
     assert [item.value for item in times("total time: 1 s\n", elapsed=0.9)] == [1.0]  # it was rounded
@@ -216,6 +252,37 @@ def test_a_draft_says_how_thousands_are_separated() -> None:
     )
     [rule] = loader.loads(campaign_of(draft), starts=False).program.output  # type: ignore[union-attr]
     assert (rule.thousands, rule.scale) == (",", 0.001)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("Zeit: 0,5 s", 0.5), ("time: 0,5s", 0.5), ("time: 12,3456 s", 12.3456)]
+)
+def test_commas_are_decimal_where_no_other_time_is_found(text: str, value: float) -> None:
+    assert [item.thousands for item in times(text)] == ["."]
+    assert list(read(f"{text}\n").values()) == [value]
+    assert [item.value for item in times(f"{text}\nelapsed time: 0.25 s\n")] == [0.25]
+
+
+def test_a_decimal_comma_before_three_digits_is_none_of_thousands_of_seconds() -> None:
+    assert [(item.value, item.thousands) for item in times("Zeit: 1,234 s\n", elapsed=1.3)] == [(1.234, ".")]
+    assert [(item.value, item.thousands) for item in times("Zeit: 1,234 s\n", elapsed=1300)] == [(1234, ",")]
+
+
+def test_names_of_statistics_are_no_part_of_a_name() -> None:
+    text = "Initialize Time: ave, stddev, min, max (sec): 0.25 0.00 0.25 0.25\n"
+    assert [item.callpath for item in times(text, elapsed=9)] == ["Initialize"]
+
+
+def test_a_label_that_lists_parts_is_not_the_whole_run() -> None:
+    text = "Main (parse, allocate) Time: 0.25\nTotal time for test: 1.5\n"
+    assert read(text) == {"main": 1.5, "main->Main": 0.25}
+    assert [item.callpath for item in times(text, elapsed=20)] == ["Total for test", "Main"]
+
+
+def test_a_name_that_is_cut_does_not_end_in_a_space() -> None:
+    text = "User Optimization Overheads::Optimization phase time vs reference SpMV+MG time=0.5\n"
+    paths = [item.callpath for item in times(text, elapsed=9)]
+    assert paths == ["User Optimization Overheads Optimization phase vs reference"]
 
 
 def test_the_total_is_the_root_and_paths_are_unique() -> None:
@@ -478,3 +545,31 @@ def test_rows_of_many_steps_below_names_are_no_times_of_the_run() -> None:
 def test_shares_in_a_table_whose_labels_come_last_are_no_times() -> None:
     text = " time   seconds   seconds    calls  name\n 33.34      0.02     0.02     7208  open\n"
     assert times(text) == ()
+
+
+CSV = "kernel,n,time_s,gflops\nsolve,{0},{1},3.5\nassemble,{0},{2},1.5\n"
+
+
+def test_times_between_commas_are_found_by_their_header() -> None:
+    found = read(CSV.format(100, 1.25, 0.25), CSV.format(2000, 20.5, 1.5))
+    assert found == {"main": 20.5, "main->assemble": 1.5}
+    assert read("n,threads,elapsed [ms]\n100,2,1250.5\n") == {"main": pytest.approx(1.2505)}
+    assert times_in({"stdout": "done\n", "r12.csv": CSV.format(100, 1.25, 0.25)})[0].file == "r*.csv"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "time,energy\n0.1,2.5\n0.2,2.25\n",  # what is simulated
+        "kernel,rate (1/s)\nsolve,2.5\n",
+        "kernel,n,time\nsolve,100,3\n",  # a count, perhaps
+        "a time, or none\nsolve, 1.5\n",
+    ],
+)
+def test_other_numbers_between_commas_are_no_times(text: str) -> None:
+    assert times(text) == ()
+
+
+def test_user_system_and_elapsed_time_below_their_names() -> None:
+    text = "   user  system elapsed \n  1.234   0.012   1.300 \n"  # R
+    assert read(text) == {"main": 1.3, "main->user": 1.234, "main->system": 0.012}
