@@ -14,7 +14,7 @@ from orchestrator.models.pmnf.correction import ROUGH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
-    """Covariance of log values of every call path: ``variance * (1/weights + smooth * features featuresᵀ)``."""
+    """Covariance of log values of call paths: ``variance * (1/weights + smooth * features featuresᵀ)``."""
 
     weights: Floats  # relative precision of every point, mean 1, shape (call paths, points)
     variance: Floats  # expected relative variance of a value of weight 1, shape (call paths,)
