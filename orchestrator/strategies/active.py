@@ -36,7 +36,7 @@ from orchestrator.strategies.candidates import (
     within_budget,
 )
 from orchestrator.strategies.drawing import Law, drawn_runs
-from orchestrator.strategies.information.price import Price
+from orchestrator.strategies.information.price import ROUND_SHARE, Price
 from orchestrator.strategies.relevance import relevant
 from orchestrator.strategies.sample import new_runs
 from orchestrator.strategies.surrogate import encode
@@ -59,6 +59,9 @@ _OWN = 0.1
 _CONDITIONED = 1000  # measured points that the local field is conditioned on at most
 # Least price of a run as a share of the mean of all candidates, beside its cost. See docs/strategies.md.
 _LEAST_PRICE = 0.5
+# Most runs of a round that is larger than the batch because its runs are nearly free: each makes the
+# covariances of all candidates anew, and may not know what the others will show. Chosen by hand.
+_MOST_OF_ROUND = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ def _pool(view: View, law: Law, number: int, rng: np.random.Generator) -> list[C
 def _chosen(
     view: View, pool: Sequence[Candidate], aims: Sequence[Point], rng: np.random.Generator, overhead: float
 ) -> list[Choice]:
-    """Return n_b runs, chosen jointly; runs at the same point are one choice."""
+    """Return the runs of a round, chosen jointly; runs at the same point are one choice."""
     if not pool:
         return []
     points = [*(run.point for run in pool), *aims]
@@ -285,7 +288,12 @@ def _matern(distance: Floats) -> Floats:
 def _pick(
     view: View, pool: Sequence[Candidate], fields: Sequence[_Field], first: Sequence[int], overhead: float
 ) -> list[_Pick]:
-    """Return the runs of a batch; after each, everything is updated as if it had been measured."""
+    """Return the runs of a round; after each, everything is updated as if it had been measured.
+
+    They are n_b, or more where these cost less than a round is priced at, see
+    `orchestrator.strategies.information.price`: fitting and choosing takes longer than runs that are nearly
+    free, however few they are.
+    """
     size = len(pool)
     prices = _prices(view, pool, overhead)
     counts = np.array([view.done.get(run.point, 0) for run in pool])
@@ -293,7 +301,9 @@ def _pick(
     picks: list[_Pick] = []
     forced = list(first)
     spent = 0.0
-    for _ in range(view.batch_size):
+    comparable = not view.cost_is_relative and math.isfinite(view.budget_left)
+    least = ROUND_SHARE * view.budget_left if comparable else 0.0
+    while len(picks) < view.batch_size or (spent < least and len(picks) < _MOST_OF_ROUND):
         closed = np.array([not affordable(view, spent + run.seconds) for run in pool])
         closed |= counts >= view.maximum_repetitions
         if closed.all():

@@ -52,7 +52,7 @@ class View:
     budget_left
         Core-seconds neither spent nor reserved.
     batch_size
-        n_b, points per round.
+        n_b, points per round; a strategy may take more where runs are nearly free.
     initial_repetitions, maximum_repetitions
         Repetitions per new point, and most repetitions of one point.
     round

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -196,7 +197,7 @@ def test_active_prefers_cheap_runs_that_teach_as_much() -> None:
         batch_size=10,
         maximum_repetitions=1,
         round=2,
-        budget_left=1e9,
+        budget_left=1000.0,
     )
     dear = replace(view, costs=lambda points: [100.0 if p["level"] == 3 else 1.0 for p in points])
     choices = active.strategy(start=2)(dear, np.random.default_rng(1))
@@ -217,6 +218,25 @@ def test_a_batch_is_chosen_jointly() -> None:
     choices = active.strategy(start=2)(view, np.random.default_rng(1))
     spread = np.ptp([np.log(choice.point.number("k")) for choice in choices])
     assert spread > 0.5 * np.log(100)
+
+
+def test_a_round_is_larger_where_its_runs_are_nearly_free() -> None:
+    view = make_view(
+        Box((WIDE, LEVEL)),
+        done={Point.of(n=10, level=0): 1, Point.of(n=990, level=3): 1},
+        models=(Wide("main->f0"),),
+        batch_size=4,
+        maximum_repetitions=1,
+        round=2,
+        cost=lambda p: 1.0,
+    )
+    sizes = [
+        len(active.strategy(start=2)(replace(view, budget_left=budget), np.random.default_rng(1)))
+        for budget in (100.0, 1000.0, 1e6, math.inf)
+    ]
+    assert sizes == [4, 10, 32, 4]
+    relative = replace(view, budget_left=1e6, cost_is_relative=True)
+    assert len(active.strategy(start=2)(relative, np.random.default_rng(1))) == 4
 
 
 def test_active_measures_categories_without_a_model() -> None:
