@@ -65,78 +65,46 @@ RESOURCES = tuple(ResourcesSection.model_fields)
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """A valid campaign: every default filled in, every path absolute.
+    """A valid campaign: every default filled in, every path absolute."""
 
-    Attributes
-    ----------
-    name, application
-        As in the file; ``application`` may be ``generic``.
-    executable
-        Absolute path; ``""`` only with the simulated executor, which starts nothing.
-    compare
-        The other executable, or None.
-    settings
-        Fixed parameters of the application.
-    template
-        Text of the launch template, or the name of one that comes with the program; None for that of the
-        application.
-    program
-        Description of a generic application, else None.
-    parameters
-        In the order of the file, which is the order of a point's coordinates.
-    constraints
-        Expressions over parameters, settings and derived values; compile them with `expression`.
-    resources
-        What runs ask for beside their ranks, as such expressions.
-    evaluation_point
-        P₊, in the same order, or None.
-    measure, strategy, model, priors, stop, executor
-        Sections of the file. ``stop.budget`` is in core-seconds; durations are in seconds.
-    retries
-        Further attempts at a run by class of failure.
-    notify
-        The command that is called for stops and failures, or None.
-    seed, validate
-        Seed of everything random; whether to measure the evaluation point at the end, which is not done where
-        a rehearsal's data set lacks it.
-    version_arguments
-        With which the executable prints its version; empty where it is not asked.
-    raw
-        The normalised file with all defaults, JSON-ready: ``loads(dump(campaign)) == campaign``.
-    site
-        Path of the site file that was merged into ``executor``, or empty.
-    learned
-        What other campaigns know, see `orchestrator.control.priors`.
-    template_source
-        What errors call the launch template.
-    """
-
+    # name, application: as in the file; ``application`` may be ``generic``.
     name: str
     application: str
-    executable: str
-    compare: Compare | None
-    settings: Mapping[str, Value]
+    executable: str  # absolute path; ``""`` only with the simulated executor, which starts nothing
+    compare: Compare | None  # the other executable, or None
+    settings: Mapping[str, Value]  # fixed parameters of the application
+    # Text of the launch template, or the name of one that comes with the program; None for that of the
+    # application.
     template: str | None
-    program: ProgramSection | None
-    parameters: tuple[Parameter, ...]
+    program: ProgramSection | None  # description of a generic application, else None
+    parameters: tuple[Parameter, ...]  # in the order of the file, which is the order of a point's coordinates
+    # Expressions over parameters, settings and derived values; compile them with `expression`.
     constraints: tuple[str, ...]
-    resources: ResourcesSection
-    evaluation_point: Point | None
+    resources: ResourcesSection  # what runs ask for beside their ranks, as such expressions
+    evaluation_point: Point | None  # P₊, in the same order, or None
+    # measure, strategy, model, priors, stop, executor: sections of the file. ``stop.budget`` is in
+    # core-seconds; durations are in seconds.
     measure: Measure
     strategy: Strategy
     model: ModelChoice
     priors: Priors
     stop: Stop
     executor: ExecutorOptions
-    retries: Mapping[FailureClass, int]
-    notify: Notify | None
+    retries: Mapping[FailureClass, int]  # further attempts at a run by class of failure
+    notify: Notify | None  # the command that is called for stops and failures, or None
+    # seed, validate: seed of everything random; whether to measure the evaluation point at the end, which is
+    # not done where a rehearsal's data set lacks it.
     seed: int
     validate: bool
+    # With which the executable prints its version; empty where it is not asked.
     version_arguments: tuple[str, ...]
+    # The normalised file with all defaults, JSON-ready: ``loads(dump(campaign)) == campaign``.
     raw: Mapping[str, Any]
+    # Path of the site file that was merged into ``executor``, or empty.
     site: str = field(default="", compare=False)
+    # What other campaigns know, see `orchestrator.control.priors`.
     learned: Learned | None = field(default=None, compare=False)
-    template_source: str = field(default="template", compare=False)
+    template_source: str = field(default="template", compare=False)  # what errors call the launch template
 
     def executable_at(self, point: Point, kind: RunKind = "time") -> str:
         """Return what a run of a kind starts at a point: the other executable where it is compared."""

@@ -29,21 +29,11 @@ class Unsolvable(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derivation:
-    """What follows from constraints and definitions.
+    """What follows from constraints and definitions."""
 
-    Attributes
-    ----------
-    derived
-        The values, each after those that it needs.
-    used
-        Positions of the constraints that gave one: they hold at every point by themselves.
-    missing
-        Names that could have been derived, but follow from nothing, with the reason.
-    """
-
-    derived: tuple[Derived, ...]
-    used: frozenset[int]
-    missing: Mapping[str, str]
+    derived: tuple[Derived, ...]  # the values, each after those that it needs
+    used: frozenset[int]  # positions of the constraints that gave one: they hold at every point by themselves
+    missing: Mapping[str, str]  # names that could have been derived, but follow from nothing, with the reason
 
     @property
     def names(self) -> tuple[str, ...]:

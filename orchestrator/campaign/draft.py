@@ -18,59 +18,33 @@ _WIDTH = 32  # of keys and values before a comment
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """What a campaign file is made from.
+    """What a campaign file is made from."""
 
-    Attributes
-    ----------
-    name, application, executable
-        As in the campaign file.
-    template
-        Name of the template beside it, or empty.
-    values
-        By parameter: the values to vary, and last the one of the evaluation point. A single value is a
-        setting.
-    meanings
-        Of parameters, for comments.
-    further
-        Names of parameters that are not set, which have defaults.
-    ranks, threads
-        The expressions ``program.ranks`` and ``program.threads`` of a program without adapter.
-    output
-        Items of ``program.output``; None: an adapter reads the output.
-    executor
-        ``local`` or ``slurm``; ``slots``: cores of this machine.
-    partition, cores_per_node
-        The default partition of the Slurm and the cores of its nodes; empty and 0 where they are not known.
-    budget
-        In core-hours.
-    tried
-        What one run showed, for a comment.
-    copied
-        Files that the template copies into the directory of every run.
-    beyond
-        Whether a run at the evaluation point needs more cores than this machine has.
-    tuning
-        Whether the best of the options is wanted, and not how times grow: without an evaluation point.
-    """
-
+    # name, application, executable: as in the campaign file.
     name: str
     application: str
     executable: str
-    template: str = ""
+    template: str = ""  # name of the template beside it, or empty
+    # By parameter: the values to vary, and last the one of the evaluation point. A single value is a setting.
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    meanings: Mapping[str, str] = field(default_factory=dict)
-    further: Sequence[str] = ()
+    meanings: Mapping[str, str] = field(default_factory=dict)  # of parameters, for comments
+    further: Sequence[str] = ()  # names of parameters that are not set, which have defaults
+    # ranks, threads: the expressions ``program.ranks`` and ``program.threads`` of a program without adapter.
     ranks: str = "1"
     threads: str = "1"
+    # Items of ``program.output``; None: an adapter reads the output.
     output: tuple[Candidate, ...] | None = None
-    executor: str = "local"
+    executor: str = "local"  # ``local`` or ``slurm``; ``slots``: cores of this machine
     slots: int = 1
+    # partition, cores_per_node: the default partition of the Slurm and the cores of its nodes; empty and 0
+    # where they are not known.
     partition: str = ""
     cores_per_node: int = 0
-    budget: float = 1.0
-    tried: str = ""
-    copied: Sequence[str] = ()
-    beyond: bool = False
+    budget: float = 1.0  # in core-hours
+    tried: str = ""  # what one run showed, for a comment
+    copied: Sequence[str] = ()  # files that the template copies into the directory of every run
+    beyond: bool = False  # whether a run at the evaluation point needs more cores than this machine has
+    # Whether the best of the options is wanted, and not how times grow: without an evaluation point.
     tuning: bool = False
 
     @property

@@ -23,15 +23,9 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Learned:
-    """What was taken from other campaigns.
+    """What was taken from other campaigns."""
 
-    Attributes
-    ----------
-    text
-        The copy, as it is in the campaign directory: JSON.
-    """
-
-    text: str
+    text: str  # the copy, as it is in the campaign directory: JSON
 
     @property
     def digest(self) -> str:

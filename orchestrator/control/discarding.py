@@ -29,27 +29,14 @@ _ATTEMPT = "attempt-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What was discarded or restored.
+    """What was discarded or restored."""
 
-    Attributes
-    ----------
-    runs
-        In order of their ids.
-    reason
-        As the user gave it.
-    cost
-        Core-seconds that all attempts at these runs were charged; they stay charged.
-    unknown
-        How many measured runs on several nodes left no record of their names, where a node was asked for.
-    after
-        The state of the campaign now.
-    """
-
-    runs: tuple[Run, ...]
-    reason: str
-    cost: float
+    runs: tuple[Run, ...]  # in order of their ids
+    reason: str  # as the user gave it
+    cost: float  # core-seconds that all attempts at these runs were charged; they stay charged
+    # How many measured runs on several nodes left no record of their names, where a node was asked for.
     unknown: int
-    after: State
+    after: State  # the state of the campaign now
 
 
 def discard(

@@ -23,17 +23,10 @@ _REMIND = 3600.0  # seconds between reports
 
 @dataclass(slots=True)
 class Disk:
-    """Whether there is space in a campaign directory; asked at every poll.
-
-    Attributes
-    ----------
-    directory
-        The campaign directory.
-    clock
-        In seconds: a quota shows only where something is written, which is tried now and then.
-    """
+    """Whether there is space in a campaign directory; asked at every poll."""
 
     directory: Path
+    # In seconds: a quota shows only where something is written, which is tried now and then.
     clock: Callable[[], float] = time.monotonic
     _due: float = field(default=-math.inf, init=False)
     _quota: str = field(default="", init=False)
@@ -66,21 +59,11 @@ def free_at(directory: Path) -> str:
 
 @dataclass(slots=True)
 class Patience:
-    """Waits after a write that failed for want of space: the call returns whether to try again.
-
-    Attributes
-    ----------
-    directory
-        The campaign directory.
-    remark
-        Tells the user, when a wait begins and then every hour.
-    interrupted
-        Whether the user does not want to wait.
-    """
+    """Waits after a write that failed for want of space: the call returns whether to try again."""
 
     directory: Path
-    remark: Callable[[str], None]
-    interrupted: Callable[[], bool]
+    remark: Callable[[str], None]  # tells the user, when a wait begins and then every hour
+    interrupted: Callable[[], bool]  # whether the user does not want to wait
     said: float = field(default=-math.inf, init=False)
 
     def __call__(self, error: OSError) -> bool:

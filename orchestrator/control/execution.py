@@ -94,39 +94,22 @@ def _exact(campaign: Campaign, options: SimulatedOptions) -> Exact | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """An earlier campaign, as the truth of a rehearsal.
+    """An earlier campaign, as the truth of a rehearsal."""
 
-    Attributes
-    ----------
-    directory, name, application
-        Of the campaign.
-    models
-        Fitted to all that it has measured.
-    parameters
-        Its parameters, in order.
-    points
-        Number of points measured.
-    slowdown
-        How many times longer its effort runs took.
-    noise
-        Of its repetitions, in percent: the half width of a uniform noise with the same standard deviation;
-        None where nothing was repeated.
-    wait
-        Median seconds between the submission and the begin of a job; None where no job is known.
-    simulated
-        Whether it was a rehearsal itself.
-    """
-
+    # directory, name, application: of the campaign.
     directory: Path
     name: str
     application: str
-    models: tuple[Model, ...]
-    parameters: tuple[str, ...]
-    points: int
-    slowdown: float
+    models: tuple[Model, ...]  # fitted to all that it has measured
+    parameters: tuple[str, ...]  # its parameters, in order
+    points: int  # number of points measured
+    slowdown: float  # how many times longer its effort runs took
+    # Of its repetitions, in percent: the half width of a uniform noise with the same standard deviation; None
+    # where nothing was repeated.
     noise: float | None
+    # Median seconds between the submission and the begin of a job; None where no job is known.
     wait: float | None
-    simulated: bool
+    simulated: bool  # whether it was a rehearsal itself
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -35,27 +35,14 @@ _KINDS = 8  # kinds of files that are named one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The files that pruning would delete, and the attempts that it does not touch.
+    """The files that pruning would delete, and the attempts that it does not touch."""
 
-    Attributes
-    ----------
-    files
-        Files to delete, with their sizes in bytes.
-    folders
-        Directories that may be empty afterwards, the deepest first.
-    attempts
-        Settled attempts that were looked at.
-    untouched
-        Directories of attempts that are in flight, or whose record says that they still run.
-    unreadable
-        Directories of attempts that this user may not read.
-    """
-
-    files: tuple[tuple[Path, int], ...]
-    folders: tuple[Path, ...]
-    attempts: int
+    files: tuple[tuple[Path, int], ...]  # files to delete, with their sizes in bytes
+    folders: tuple[Path, ...]  # directories that may be empty afterwards, the deepest first
+    attempts: int  # settled attempts that were looked at
+    # Directories of attempts that are in flight, or whose record says that they still run.
     untouched: tuple[Path, ...]
-    unreadable: tuple[Path, ...]
+    unreadable: tuple[Path, ...]  # directories of attempts that this user may not read
 
     @property
     def size(self) -> int:

@@ -36,35 +36,20 @@ _NO_SOURCE: Mapping[str, Any] = MappingProxyType({"truth": {}, "dataset": None, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the caller of a rehearsal states, instead of what the campaign file says.
+    """What the caller of a rehearsal states, instead of what the campaign file says."""
 
-    Attributes
-    ----------
-    dataset
-        A file of measurements to replay.
-    truth
-        Call path -> seconds as an expression.
-    models
-        The directory of an earlier campaign, whose models say what runs yield.
-    noise, failure_rate, queue_delay
-        Noise of times in percent; share of attempts that fail; mean time in the queue, with its unit.
-    fails_where
-        Condition on the parameters: there every run fails.
-    cores
-        That run at once.
-    callpaths
-        Most call paths that are rehearsed of an earlier campaign.
-    """
-
-    dataset: str | os.PathLike[str] | None = None
-    truth: Mapping[str, str] = field(default_factory=dict)
+    dataset: str | os.PathLike[str] | None = None  # a file of measurements to replay
+    truth: Mapping[str, str] = field(default_factory=dict)  # call path -> seconds as an expression
+    # The directory of an earlier campaign, whose models say what runs yield.
     models: str | os.PathLike[str] | None = None
+    # noise, failure_rate, queue_delay: noise of times in percent; share of attempts that fail; mean time in
+    # the queue, with its unit.
     noise: float | None = None
     failure_rate: float | None = None
     queue_delay: str | None = None
-    fails_where: str | None = None
-    cores: int | None = None
-    callpaths: int | None = None
+    fails_where: str | None = None  # condition on the parameters: there every run fails
+    cores: int | None = None  # that run at once
+    callpaths: int | None = None  # most call paths that are rehearsed of an earlier campaign
 
     def sources(self) -> dict[str, Any]:
         """Return the keys of ``executor`` that say what runs yield, if any of them is stated."""

@@ -26,35 +26,18 @@ _INITIAL, _MOST = 2, 10  # repetitions of a new point, and of any point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked for.
+    """What is asked for."""
 
-    Attributes
-    ----------
-    evaluation_point
-        P₊, where the models must hold.
-    cores
-        Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where it is unknown.
-    budget
-        Core-seconds that may be spent.
-    modeler
-        What fits the models.
-    values
-        Further values per parameter, beside the measured ones.
-    constraints
-        Expressions that every point must satisfy.
-    campaign
-        Whose constraints, application and machine decide what can be measured, if not all points can.
-    strategy, batch_size, seed
-        Who chooses; points per proposal; the seed.
-    """
-
-    evaluation_point: Point
+    evaluation_point: Point  # P₊, where the models must hold
+    # Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where it is unknown.
     cores: Callable[[Point], float]
-    budget: float
-    modeler: Modeler
-    values: Mapping[str, Sequence[Value]]
-    constraints: Sequence[str]
+    budget: float  # core-seconds that may be spent
+    modeler: Modeler  # what fits the models
+    values: Mapping[str, Sequence[Value]]  # further values per parameter, beside the measured ones
+    constraints: Sequence[str]  # expressions that every point must satisfy
+    # Whose constraints, application and machine decide what can be measured, if not all points can.
     campaign: Campaign | None = None
+    # strategy, batch_size, seed: who chooses; points per proposal; the seed.
     strategy: str
     batch_size: int
     seed: int

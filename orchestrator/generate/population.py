@@ -48,27 +48,20 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a user requests of generated functions; whatever is None or empty is drawn.
+    """What a user requests of generated functions; whatever is None or empty is drawn."""
 
-    Attributes
-    ----------
-    arrangement, loops
-        Of the computation.
-    operation, message, calls
-        Of the communication; ``message`` may be () for messages of constant size.
-    exponents, logs
-        I and J of eq. 2.
-    most_work, most_bytes, most_calls
-        Largest growth of loops, bytes and calls over the range; nothing that grows more is drawn.
-    """
-
+    # arrangement, loops: of the computation.
     arrangement: str | None = None
     loops: tuple[Element, ...] = ()
+    # operation, message, calls: of the communication; ``message`` may be () for messages of constant size.
     operation: str | None = None
     message: tuple[Element, ...] | None = None
     calls: Element | None = None
+    # exponents, logs: I and J of eq. 2.
     exponents: tuple[float, ...] = POLYNOMIAL
     logs: tuple[float, ...] = LOGARITHMIC
+    # most_work, most_bytes, most_calls: largest growth of loops, bytes and calls over the range; nothing that
+    # grows more is drawn.
     most_work: float = 1000.0
     most_bytes: float = 100.0
     most_calls: float = 10.0

@@ -38,22 +38,13 @@ _TAIL = 64  # bytes before a position that show whether the file is still the on
 
 @dataclass(frozen=True, slots=True)
 class Fold(Generic[T]):
-    """What is learned from a journal, entry by entry.
+    """What is learned from a journal, entry by entry."""
 
-    Attributes
-    ----------
-    name
-        Of the snapshot: ``snapshot.NAME.json``.
-    begin, take
-        The value before the first entry, and after one more. ``take`` may change its argument.
-    form
-        How the value is JSON.
-    """
-
-    name: str
+    name: str  # of the snapshot: ``snapshot.NAME.json``
+    # begin, take: the value before the first entry, and after one more. ``take`` may change its argument.
     begin: Callable[[], T]
     take: Callable[[T, Entry], T]
-    form: Form
+    form: Form  # how the value is JSON
 
 
 def path_of(directory: Path, fold: Fold[Any]) -> Path:

@@ -35,23 +35,12 @@ NOTHING = Plan()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The campaign's rules of counting.
+    """The campaign's rules of counting."""
 
-    Attributes
-    ----------
-    repetitions
-        Effort runs per counted point.
-    always
-        Count at every point, whether the effort models need it or not.
-    parameters
-        Those of the search space.
-    parallel
-        Whether a point has several ranks. Only there do programs poll, which makes counts vary.
-    """
-
-    repetitions: int
-    always: bool
-    parameters: tuple[Parameter, ...]
+    repetitions: int  # effort runs per counted point
+    always: bool  # count at every point, whether the effort models need it or not
+    parameters: tuple[Parameter, ...]  # those of the search space
+    # Whether a point has several ranks. Only there do programs poll, which makes counts vary.
     parallel: Callable[[Point], bool]
 
     def counts_at(self, state: State, point: Point, checks: EffortChecks) -> bool:

@@ -66,24 +66,14 @@ class PointEstimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimates:
-    """All that a decision may know of runs beside the state.
+    """All that a decision may know of runs beside the state."""
 
-    Attributes
-    ----------
-    points
-        One entry for each point with an open run, and for the validation point.
-    reserved_seconds
-        The executor's rule for what a job can be charged.
-    slowdown
-        How many times longer than a time run a run of each kind may take; 1 where missing.
-    margin
-        Factor on ``longest`` for the time limit; None: equal limits for all runs.
-    """
-
+    # One entry for each point with an open run, and for the validation point.
     points: Mapping[Point, PointEstimate]
-    reserved_seconds: ReservedSeconds
+    reserved_seconds: ReservedSeconds  # the executor's rule for what a job can be charged
+    # How many times longer than a time run a run of each kind may take; 1 where missing.
     slowdown: Mapping[RunKind, float]
-    margin: float | None = None
+    margin: float | None = None  # factor on ``longest`` for the time limit; None: equal limits for all runs
 
     def reservation(self, state: State, run: Run) -> Reservation:
         """Return the most that the next attempt at a run can be charged."""

@@ -63,26 +63,17 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """How times of the same points changed from the first to the last measurement.
+    """How times of the same points changed from the first to the last measurement."""
 
-    Attributes
-    ----------
-    change, low, high
-        Relative change with its 90 % interval: 0.1 is 10 % slower at the end.
-    chance
-        Probability of a trend as clear without any drift.
-    points, repetitions
-        What it was found from.
-    begin, end
-        The first and the last measurement, in Unix seconds.
-    """
-
+    # change, low, high: relative change with its 90 % interval: 0.1 is 10 % slower at the end.
     change: float
     low: float
     high: float
-    chance: float
+    chance: float  # probability of a trend as clear without any drift
+    # points, repetitions: what it was found from.
     points: int
     repetitions: int
+    # begin, end: the first and the last measurement, in Unix seconds.
     begin: float
     end: float
 

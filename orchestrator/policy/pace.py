@@ -18,26 +18,15 @@ _STEEPEST = -0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """What becomes of a campaign that goes on as in its last rounds.
+    """What becomes of a campaign that goes on as in its last rounds."""
 
-    Attributes
-    ----------
-    uncertainty
-        Mean relative width of the 90 % intervals at P₊ after the last round; None where it is not known.
-    final
-        The same when the budget is spent; None without a trend.
-    exponent
-        By which power of the core-seconds spent the uncertainty has changed; None without a trend.
-    no_trend
-        Why there is no trend; empty where there is one.
-    seconds
-        Until the budget is spent at the rate of the last rounds; None where no rate is known.
-    """
-
+    # Mean relative width of the 90 % intervals at P₊ after the last round; None where it is not known.
     uncertainty: float | None = None
-    final: float | None = None
+    final: float | None = None  # the same when the budget is spent; None without a trend
+    # By which power of the core-seconds spent the uncertainty has changed; None without a trend.
     exponent: float | None = None
-    no_trend: str = ""
+    no_trend: str = ""  # why there is no trend; empty where there is one
+    # Until the budget is spent at the rate of the last rounds; None where no rate is known.
     seconds: float | None
 
 

@@ -70,28 +70,15 @@ class Job:
 
 @dataclass(slots=True, kw_only=True)
 class JobPlan:
-    """The jobs to begin now, grown run by run.
+    """The jobs to begin now, grown run by run."""
 
-    Attributes
-    ----------
-    state, estimates
-        Where runs stand, and what is known of them.
-    rules
-        Which runs may share a job; None: none.
-    waiting
-        All runs that could begin, in order.
-    places
-        How many jobs may begin.
-    placement
-        Which nodes runs are asked onto.
-    """
-
+    # state, estimates: where runs stand, and what is known of them.
     state: State
     estimates: Estimates
-    rules: SharingRules | None
-    waiting: Sequence[Run]
-    places: int
-    placement: Placement = "any"
+    rules: SharingRules | None  # which runs may share a job; None: none
+    waiting: Sequence[Run]  # all runs that could begin, in order
+    places: int  # how many jobs may begin
+    placement: Placement = "any"  # which nodes runs are asked onto
     jobs: list[Job] = field(default_factory=list)
 
     def job_for(self, run: Run, alone: Reservation) -> Job | None:

@@ -64,24 +64,17 @@ Rule = tuple[Corner, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """Points at which a program is expected to fail.
+    """Points at which a program is expected to fail."""
 
-    Attributes
-    ----------
-    rules, bounds
-        All must hold of a point. The rules separate failures from measured points; the bounds say how far
-        failures were seen in other parameters.
-    failed, measured
-        How many points were given up, all of them inside, and how many were measured, all of them outside.
-    cause
-        The most frequent reason of the failures.
-    """
-
+    # rules, bounds: all must hold of a point. The rules separate failures from measured points; the bounds
+    # say how far failures were seen in other parameters.
     rules: tuple[Rule, ...]
     bounds: tuple[Rule, ...]
+    # failed, measured: how many points were given up, all of them inside, and how many were measured, all of
+    # them outside.
     failed: int
     measured: int
-    cause: str
+    cause: str  # the most frequent reason of the failures
 
     def __contains__(self, point: object) -> bool:
         return isinstance(point, Point) and self.explains(point) and _all_hold(self.bounds, point)

@@ -14,54 +14,25 @@ from orchestrator.units import CostUnit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The campaign's rules.
+    """The campaign's rules."""
 
-    Attributes
-    ----------
-    budget
-        Core-seconds.
-    patience
-        λ: rounds without gain after which the campaign may stop.
-    failures
-        Consecutive runs given up after which the campaign stops.
-    max_pending
-        Most jobs that are queued or running.
-    retries
-        Further attempts per class of failure.
-    wall_time
-        Seconds.
-    rule
-        What a gain is: ``uncertainty``, or ``smape``, the papers' rule. That has no further condition.
-    without_gain
-        Share of the budget that must be spent without gain, too, before the campaign stops.
-    width
-        Relative width of intervals at P₊ that is narrow enough; if given, nothing else is.
-    failure_rate
-        Share of failures among the last attempts that stops the campaign.
-    infrastructure
-        Core-seconds of attempts that failed because of the infrastructure after which the campaign pauses.
-    validation_point
-        Where one run checks the models at the end.
-    sharing
-        Which runs may share a job; None: every attempt has a job of its own.
-    placement
-        Which nodes runs are asked onto.
-    unit
-        In which messages give costs.
-    """
-
-    budget: float
-    patience: int
-    failures: int
-    max_pending: int
-    retries: Mapping[FailureClass, int]
-    wall_time: float | None = None
+    budget: float  # core-seconds
+    patience: int  # λ: rounds without gain after which the campaign may stop
+    failures: int  # consecutive runs given up after which the campaign stops
+    max_pending: int  # most jobs that are queued or running
+    retries: Mapping[FailureClass, int]  # further attempts per class of failure
+    wall_time: float | None = None  # seconds
+    # What a gain is: ``uncertainty``, or ``smape``, the papers' rule. That has no further condition.
     rule: str = "uncertainty"
+    # Share of the budget that must be spent without gain, too, before the campaign stops.
     without_gain: float = 0.0
+    # Relative width of intervals at P₊ that is narrow enough; if given, nothing else is.
     width: float | None = None
-    failure_rate: float | None = None
+    failure_rate: float | None = None  # share of failures among the last attempts that stops the campaign
+    # Core-seconds of attempts that failed because of the infrastructure after which the campaign pauses.
     infrastructure: float = math.inf
-    validation_point: Point | None = None
+    validation_point: Point | None = None  # where one run checks the models at the end
+    # Which runs may share a job; None: every attempt has a job of its own.
     sharing: SharingRules | None = None
-    placement: Placement = "any"
-    unit: CostUnit = "core-hours"
+    placement: Placement = "any"  # which nodes runs are asked onto
+    unit: CostUnit = "core-hours"  # in which messages give costs

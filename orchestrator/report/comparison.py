@@ -41,30 +41,14 @@ _ZERO = "what was measured is zero in both, or nearly"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of a comparison.
+    """What is asked of a comparison."""
 
-    Attributes
-    ----------
-    points
-        Where the ratio is wanted; none: at the largest common point.
-    metrics
-        The wanted ones; None for all but counts.
-    conditions
-        Under which the comparison fails.
-    theories
-        Stated laws as terms, by call path.
-    callpaths
-        The shown ones; None for all.
-    names
-        What A and B are called.
-    """
-
-    points: Sequence[Point]
-    metrics: Sequence[str] | None = None
-    conditions: Sequence[Condition] = ()
-    theories: Mapping[str, Sequence[Term]] = field(default_factory=dict)
-    callpaths: Collection[str] | None = None
-    names: tuple[str, str] = ("A", "B")
+    points: Sequence[Point]  # where the ratio is wanted; none: at the largest common point
+    metrics: Sequence[str] | None = None  # the wanted ones; None for all but counts
+    conditions: Sequence[Condition] = ()  # under which the comparison fails
+    theories: Mapping[str, Sequence[Term]] = field(default_factory=dict)  # stated laws as terms, by call path
+    callpaths: Collection[str] | None = None  # the shown ones; None for all
+    names: tuple[str, str] = ("A", "B")  # what A and B are called
 
 
 def document(

@@ -37,24 +37,14 @@ _FIELDS = ("host", "pid", "began", "stopped", "refitted")  # as a snapshot has t
 
 @dataclass(slots=True, kw_only=True)
 class ControllerHistory:
-    """What a journal says about its controllers: the last one, and whether it stopped in good order.
+    """What a journal says about its controllers: the last one, and whether it stopped in good order."""
 
-    Attributes
-    ----------
-    host, pid
-        Of the last controller; empty and 0 without any.
-    began
-        When that controller started, in Unix seconds.
-    stopped
-        Whether that controller recorded that it stopped, or ended the campaign.
-    refitted
-        Sequence number of the last entry after which a controller may have published other models.
-    """
-
+    # host, pid: of the last controller; empty and 0 without any.
     host: str = ""
     pid: int = 0
-    began: float = 0.0
-    stopped: bool = True
+    began: float = 0.0  # when that controller started, in Unix seconds
+    stopped: bool = True  # whether that controller recorded that it stopped, or ended the campaign
+    # Sequence number of the last entry after which a controller may have published other models.
     refitted: int = 0
 
     def observe(self, entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -56,27 +56,17 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """What was found.
+    """What was found."""
 
-    Attributes
-    ----------
-    samples
-        The columns.
-    rankings
-        Per response, its parameters, those that explain most first.
-    shares, tree, merges
-        Similarity of all columns (parameters, then responses), and how they cluster; see
-        `orchestrator.report.explore_statistics`.
-    findings
-        Sentences.
-    """
-
-    samples: Samples
+    samples: Samples  # the columns
+    # Per response, its parameters, those that explain most first.
     rankings: tuple[tuple[Column, tuple[Ranked, ...]], ...]
+    # shares, tree, merges: similarity of all columns (parameters, then responses), and how they cluster; see
+    # `orchestrator.report.explore_statistics`.
     shares: Floats
     tree: Floats
     merges: tuple[Merge, ...]
-    findings: tuple[str, ...]
+    findings: tuple[str, ...]  # sentences
 
     @property
     def columns(self) -> tuple[Column, ...]:

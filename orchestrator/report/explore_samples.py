@@ -21,23 +21,13 @@ _EXAMPLES = 3  # names that a note gives
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A parameter or a response at every point.
+    """A parameter or a response at every point."""
 
-    Attributes
-    ----------
-    name
-        As shown; unique among the columns of an exploration.
-    values
-        Shape (points,), NaN where a response was not measured. Numbers of categories are places in `levels`.
-    levels
-        The categories; empty where values are numbers.
-    callpath, metric
-        Of a response; empty for a parameter.
-    """
-
-    name: str
+    name: str  # as shown; unique among the columns of an exploration
+    # Shape (points,), NaN where a response was not measured. Numbers of categories are places in `levels`.
     values: Floats
-    levels: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()  # the categories; empty where values are numbers
+    # callpath, metric: of a response; empty for a parameter.
     callpath: str = ""
     metric: str = ""
 

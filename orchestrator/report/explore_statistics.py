@@ -26,28 +26,16 @@ _LEVELS = 12  # categories that an association shows, those with the most points
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
-    """How much one parameter says about one response.
+    """How much one parameter says about one response."""
 
-    Attributes
-    ----------
-    rho
-        Spearman's correlation, -1 to 1; None for categories.
-    explained
-        Share of the variance of the response's ranks that the parameter's ranks (or categories) explain.
-    bent
-        The same with the squares of the parameter's ranks, too: larger than ``explained`` where the response
-        rises and falls. For categories the same as ``explained``.
-    p_value
-        Probability of as much by chance (F test of the ranks).
-    points
-        At which both are known.
-    """
-
-    rho: float | None
+    rho: float | None  # Spearman's correlation, -1 to 1; None for categories
+    # Share of the variance of the response's ranks that the parameter's ranks (or categories) explain.
     explained: float
+    # The same with the squares of the parameter's ranks, too: larger than ``explained`` where the response
+    # rises and falls. For categories the same as ``explained``.
     bent: float
-    p_value: float
-    points: int
+    p_value: float  # probability of as much by chance (F test of the ranks)
+    points: int  # at which both are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

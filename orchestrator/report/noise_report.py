@@ -30,24 +30,14 @@ _LONG = 30  # characters of a name below an axis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """How much the runs of one call path differ.
+    """How much the runs of one call path differ."""
 
-    Attributes
-    ----------
-    name
-        As shown.
-    callpath, metric
-        What was measured; empty for all call paths together.
-    ranges
-        Per point that was repeated, the range of relative deviations in percent.
-    deviation
-        Standard deviation of a run around the mean of its point, in percent, pooled over points.
-    """
-
-    name: str
+    name: str  # as shown
+    # callpath, metric: what was measured; empty for all call paths together.
     callpath: str
     metric: str
-    ranges: Mapping[Point, float]
+    ranges: Mapping[Point, float]  # per point that was repeated, the range of relative deviations in percent
+    # Standard deviation of a run around the mean of its point, in percent, pooled over points.
     deviation: float
 
     @property

@@ -58,27 +58,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPaths:
-    """All models of a report, largest first, and what they predict.
+    """All models of a report, largest first, and what they predict."""
 
-    Attributes
-    ----------
-    models
-        In the order of the document: a model's number is its place.
-    grid
-        At whose points they were asked.
-    predictions
-        Over the grid, one per model.
-    documents
-        As the page reads them.
-    lines
-        Along which curves are drawn.
-    """
-
-    models: tuple[Model, ...]
-    grid: Grid
-    predictions: tuple[Prediction, ...]
-    documents: tuple[dict[str, Any], ...]
-    lines: tuple[Line, ...]
+    models: tuple[Model, ...]  # in the order of the document: a model's number is its place
+    grid: Grid  # at whose points they were asked
+    predictions: tuple[Prediction, ...]  # over the grid, one per model
+    documents: tuple[dict[str, Any], ...]  # as the page reads them
+    lines: tuple[Line, ...]  # along which curves are drawn
 
     def at_default(self, k: int) -> tuple[float, float, float]:
         """Return value, low and high of a model at the point where the sliders stand first."""

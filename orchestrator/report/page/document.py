@@ -38,35 +38,16 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """What a report says of a campaign beside its measurements and models.
+    """What a report says of a campaign beside its measurements and models."""
 
-    Attributes
-    ----------
-    history
-        The course of the campaign.
-    status
-        Its status document.
-    text
-        Content of its file.
-    files
-        The path of its directory as seen from the report.
-    excluded
-        Points that its space excludes, with the reasons.
-    space
-        The points of its space; none where they are too many to be shown.
-    cores
-        How many cores a run at a point is charged for.
-    alternatives
-        What else the budget could have done beside one run at P₊: ``text`` and ``core_hours``.
-    """
-
-    history: History
-    status: Mapping[str, Any]
-    text: str
-    files: str
-    excluded: Iterable[tuple[Point, str]]
-    space: Iterable[Point]
-    cores: Cores
+    history: History  # the course of the campaign
+    status: Mapping[str, Any]  # its status document
+    text: str  # content of its file
+    files: str  # the path of its directory as seen from the report
+    excluded: Iterable[tuple[Point, str]]  # points that its space excludes, with the reasons
+    space: Iterable[Point]  # the points of its space; none where they are too many to be shown
+    cores: Cores  # how many cores a run at a point is charged for
+    # What else the budget could have done beside one run at P₊: ``text`` and ``core_hours``.
     alternatives: Sequence[Mapping[str, Any]]
 
 

@@ -99,42 +99,24 @@ def _fraction(value: float) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How an operation is written.
+    """How an operation is written."""
 
-    Attributes
-    ----------
-    text
-        With places for its parts.
-    binding
-        How tightly the text binds.
-    least
-        How tightly each part must bind to stand there without brackets.
-    """
-
-    text: str
-    binding: int
-    least: tuple[int, ...]
+    text: str  # with places for its parts
+    binding: int  # how tightly the text binds
+    least: tuple[int, ...]  # how tightly each part must bind to stand there without brackets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Language:
-    """How formulas are written in a language.
+    """How formulas are written in a language."""
 
-    Attributes
-    ----------
-    number, exponent, name
-        Writers of numbers, of numbers that are exponents, and of parameters.
-    brackets
-        Around what binds too loosely.
-    forms
-        Of all functions and signs, of ``minus`` before a part, and perhaps of two special cases: ``number*``
-        where one side of a product is a number, ``log2**`` for powers of a logarithm of one parameter.
-    """
-
+    # number, exponent, name: writers of numbers, of numbers that are exponents, and of parameters.
     number: Callable[[float], str]
     exponent: Callable[[float], str] | None = None
     name: Callable[[str], str]
-    brackets: tuple[str, str]
+    brackets: tuple[str, str]  # around what binds too loosely
+    # Of all functions and signs, of ``minus`` before a part, and perhaps of two special cases: ``number*``
+    # where one side of a product is a number, ``log2**`` for powers of a logarithm of one parameter.
     forms: Mapping[str, _Form]
 
 

@@ -27,28 +27,15 @@ _DIGITS = 3  # of stops between the values that are given
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """One parameter: its slider's stops.
+    """One parameter: its slider's stops."""
 
-    Attributes
-    ----------
-    name, is_categorical
-        Of the parameter.
-    stops
-        Ascending; categories in order of their first measurement.
-    measured
-        All measured values.
-    default
-        The value at P₊, or else the largest measured one.
-    counts_processes
-        Whether it counts processes.
-    """
-
+    # name, is_categorical: of the parameter.
     name: str
     is_categorical: bool
-    stops: tuple[Value, ...]
-    measured: tuple[Value, ...]
-    default: Value
-    counts_processes: bool
+    stops: tuple[Value, ...]  # ascending; categories in order of their first measurement
+    measured: tuple[Value, ...]  # all measured values
+    default: Value  # the value at P₊, or else the largest measured one
+    counts_processes: bool  # whether it counts processes
 
     @property
     def is_logarithmic(self) -> bool:

@@ -20,37 +20,22 @@ _SLACK = 0.02  # by which children may exceed what includes them: rounding of wh
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Measurements and their models.
+    """Measurements and their models."""
 
-    Attributes
-    ----------
-    known, models
-        What was measured, and the models that were fitted to it.
-    point
-        The evaluation point, if there is one.
-    study
-        How runs on different numbers of processes are compared; None where no parameter counts them.
-    values
-        By parameter: values of the search space beside the measured ones.
-    units
-        Of metrics whose unit is not known by their name.
-    is_exclusive
-        Whether the times of call paths are without those of what they call; None: the values decide.
-    unaided
-        Models of the same without priors, largest call paths first; empty where no prior was used.
-    priors
-        Where priors come from, in words.
-    """
-
+    # known, models: what was measured, and the models that were fitted to it.
     known: Measurements
     models: tuple[Model, ...]
-    point: Point | None = None
+    point: Point | None = None  # the evaluation point, if there is one
+    # How runs on different numbers of processes are compared; None where no parameter counts them.
     study: Study | None = None
+    # By parameter: values of the search space beside the measured ones.
     values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)  # of metrics whose unit is not known by their name
+    # Whether the times of call paths are without those of what they call; None: the values decide.
     is_exclusive: bool | None = None
+    # Models of the same without priors, largest call paths first; empty where no prior was used.
     unaided: tuple[Model, ...] = ()
-    priors: tuple[str, ...] = ()
+    priors: tuple[str, ...] = ()  # where priors come from, in words
 
     def unit(self, metric: str) -> str:
         """Return the unit of a metric, empty where there is none."""
