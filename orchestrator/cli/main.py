@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 
 from orchestrator import __version__
@@ -135,6 +136,7 @@ def command_parser(name: str) -> tuple[_Run, argparse.ArgumentParser]:
 
 def _completed(run: _Run, arguments: argparse.Namespace) -> int:
     """Run a command to its end, with all output written; return its exit code."""
+    warnings.formatwarning = _line
     if sys.stderr.isatty():
         when_compiling(lambda: print(_COMPILING, file=sys.stderr, flush=True))
     when_silent(lambda text: print(text, file=sys.stderr, flush=True))
@@ -144,6 +146,11 @@ def _completed(run: _Run, arguments: argparse.Namespace) -> int:
         return code
     except SystemExit:  # rich's answer to a reader that has left
         raise BrokenPipeError from None
+
+
+def _line(message: Warning | str, *_: object, **__: object) -> str:
+    """Return a warning as users read it: the place in the source says nothing to them."""
+    return f"warning: {message}\n"
 
 
 def _keep_closed_streams_free() -> None:

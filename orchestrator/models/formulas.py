@@ -104,10 +104,21 @@ class _Weighing:
         forms = fitter(self.search)
 
         def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
+            if any((group.points < 0).any() for group in groups):
+                return map(self.curves_alone, groups, located)
             known = informed(groups, located, self.search.neighbours)
             return map(self.weighed, groups, known, forms(groups, known))
 
         return of_groups(every, self.search.aggregate)
+
+    def curves_alone(self, group: data.Group, located: Located) -> Iterable[Model]:
+        """Return curves without formulas: below 0, there are no powers with fractions as exponents."""
+        below = [
+            name for name, values in zip(group.parameters, group.points.T, strict=True) if min(values) < 0
+        ]
+        note = f"no formula was searched, because of values below 0: {', '.join(below)}"
+        curves = fit(group, located, self.sizes, None)
+        return [replace(item, remarks=(*item.remarks, note)) for item in curves]
 
     def weighed(self, group: data.Group, located: Located, formulas: Sequence[PmnfModel]) -> Iterable[Model]:
         """Return all that explains the call paths of a group, by their formulas."""

@@ -30,6 +30,11 @@ evaluation_point: {n: 8}
         ("'(.*)'}", "'(.*)', metric: ' '}", "6: program.output.0.metric: is empty; name what"),
         (
             "{n: [1, 2, 4]}",
+            "{n: [-2, 1, 4]}\nmodel: pmnf",
+            "7: parameters.n: model pmnf has no powers of -2: shift or rescale n, .* or use model auto",
+        ),
+        (
+            "{n: [1, 2, 4]}",
             "{n: [4]}",
             "7: parameters.n: has only the value 4 in .*, and evaluation_point has 8: .* further",
         ),

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,3 +162,11 @@ def test_a_campaign_directory_is_no_campaign_file() -> None:
     result = run("run", "mine")
     assert result.code == 2
     assert "orchestrator resume mine" in result.err
+
+
+def test_warnings_do_not_name_a_place_in_the_source() -> None:
+    program = (
+        "import warnings; from orchestrator.cli.main import main; main(['schema']); warnings.warn('odd')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "warning: odd\n"

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from orchestrator.models import formulas
+from orchestrator.models import formulas, selection
+from orchestrator.models.base import Modeler
 from orchestrator.models.belief import of_answer
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.model import CurveModel
@@ -67,6 +68,19 @@ def test_on_a_large_grid_a_formula_is_the_model_alone_whatever_the_noise(noise: 
     )
     (model,) = modeler()(measurements(4, values))
     assert isinstance(model, PmnfModel)
+
+
+@pytest.mark.parametrize("fit", [modeler(), selection.modeler()])
+def test_where_a_parameter_is_below_0_curves_are_the_model(fit: Modeler) -> None:
+    values = {
+        Point.of(cache=cache, n=n): (float(n) * (1.2 if cache < -4000 else 1.0),)
+        for cache, n in product((-64000, -8000, -2000), SIZES)
+    }
+    [model] = fit(Measurements(("cache", "n"), (Measurement("main", "time", values),)))
+    assert isinstance(model, CurveModel)
+    assert "no formula was searched, because of values below 0: cache" in model.notes
+    found = model.predict([Point.of(cache=-8000, n=35)])
+    assert found.low[0] < 42 < found.high[0]
 
 
 def test_without_repetitions_a_formula_may_miss_what_begins_beyond_the_range() -> None:

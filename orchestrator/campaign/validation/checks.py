@@ -46,6 +46,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"executor"}), execution.jobs),
     (frozenset({"strategy", "model"}), choices.options),
     (frozenset({"model", "priors"}), choices.priors),
+    (frozenset({"model", "parameters"}), choices.powers),
     (_SPACE, points.space),
     (_SPACE | {"measure"}, points.times),
     (_SPACE | {"measure", "executor"}, execution.launch_script),

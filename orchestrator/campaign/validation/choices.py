@@ -8,6 +8,9 @@ from orchestrator import registry
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import ModelChoice, Strategy
 from orchestrator.campaign.yaml import Problem, Problems
+from orchestrator.types import format_value
+
+_OF_POWERS = frozenset({"pmnf", "extra-p", "swc"})  # models of powers, which numbers below 0 do not have
 
 
 def options(campaign: Campaign) -> Problems:
@@ -34,3 +37,17 @@ def priors(campaign: Campaign) -> Problems:
             f"model {campaign.model.name} learns nothing from other campaigns: use auto, formulas, pmnf "
             "or swc, or leave priors out",
         )
+
+
+def powers(campaign: Campaign) -> Problems:
+    """Parameters below 0 have models: not those of the normal form alone."""
+    if campaign.model.name not in _OF_POWERS:
+        return
+    for item in campaign.parameters:
+        below = [value for value in item.values if isinstance(value, (int, float)) and value < 0]
+        if below:
+            yield Problem(
+                ("parameters", item.name),
+                f"model {campaign.model.name} has no powers of {format_value(below[0])}: shift or rescale "
+                f"{item.name}, make it categorical, or use model auto",
+            )
