@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from orchestrator.readers.printed_columns import below_names, comma_rows, labelled_rows
+from orchestrator.readers.printed_columns import below_names, comma_rows, labelled_rows, wall_below
 from orchestrator.readers.printed_line import VALUE, Candidate, of_line, tick
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
@@ -99,7 +99,7 @@ def _seen(text: str) -> _Seen:
     behind, named, blocks = dict[str, int](), set[str](), [list[_Line]()]
     table, labelled, commas, above = None, None, None, ""
     for line in text.splitlines():
-        candidates = list(of_line(line))
+        candidates = [wall_below(above, item) for item in of_line(line)]
         if not candidates and table is not None and (row := table.of(line)) is not None:
             candidates = [row[0]]
             behind[row[0].pattern] = row[1]

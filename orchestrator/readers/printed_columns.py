@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.readers.printed_line import VALUE, Candidate, is_no_time, unit_of, word, words_of
 
@@ -22,6 +22,8 @@ _LINE = re.compile(r":\d+(?=\()")  # of a function in its file
 _FEWEST = 2  # times in a row without a label
 # Columns of times in rows without a label, between commas: what is simulated has other names.
 _MEASURED = word("elapsed|duration|latency|wall|walltime|wtime|runtime")
+_WALL = word("wall|walltime|elapsed|real")
+_GAP = re.compile(r"\s{2,}|\t")  # between the names of columns, which may have several words
 
 
 @dataclass(frozen=True)
@@ -141,3 +143,19 @@ def below_names(header: str, line: str) -> list[Candidate]:
             )
         )
     return found
+
+
+def wall_below(header: str, found: Candidate) -> Candidate:
+    """Return the wall time of a row with a label whose numbers have names in the line above.
+
+    GROMACS prints ``Core t (s)   Wall t (s)   (%)`` above ``Time:   25.530   12.765   200.0``; what was
+    found is the first number behind the label.
+    """
+    label, colon, rest = found.line.partition(":")
+    names, numbers = _GAP.split(header.strip()), rest.split()
+    index = next((k for k, name in enumerate(names) if _WALL.search(name)), 0)
+    if not (colon and index and len(names) == len(numbers) and all(map(_DECIMAL.fullmatch, numbers))):
+        return found
+    before = r"\S+\s+" * index
+    pattern = rf"^\s*{re.escape(label)}:\s*{before}(\S+)"
+    return replace(found, pattern=pattern, value=float(numbers[index]) * found.scale)

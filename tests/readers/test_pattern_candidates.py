@@ -114,6 +114,18 @@ def test_simulated_time_is_none_of_the_run_beside_an_execution_time() -> None:
     assert [(item.callpath, item.value) for item in times(text, elapsed=12.9)] == [("main", 12.3)]
 
 
+def test_wall_time_stands_in_the_column_that_is_called_so() -> None:
+    text = """
+               Core t (s)   Wall t (s)        (%)
+       Time:       {core}       {wall}      200.0
+                 (ns/day)    (hour/ns)
+Performance:       67.692        0.355
+"""
+    first, other = text.format(core=25.530, wall=12.765), text.format(core=8.5, wall=4.25)
+    assert read(first) == {"main": 12.765}
+    assert read(first, other) == {"main": 4.25}
+
+
 def test_cpu_time_that_is_longer_than_the_run_is_not_that_of_the_run() -> None:
     text = "bench: utime=1.802s stime=0.101s rtime=0.913s\n"  # ffmpeg
     assert [item.value for item in times(text, elapsed=1.1, cores=2)] == [0.913, 0.101, 1.802]
