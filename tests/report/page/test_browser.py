@@ -369,6 +369,26 @@ def test_a_click_on_a_ratio_shows_the_models_of_both(browser: Guarded, files: di
     opened.page.close()
 
 
+def test_more_of_a_rate_is_not_called_slower(browser: Guarded, tmp_path: Path) -> None:
+    document = sample.comparison()
+    rows = document["comparison"]["rows"]
+    for row in rows[1::2]:
+        row |= {"metric": "flops", "unit": ""}
+    (tmp_path / "page.html").write_text(page(document))
+    opened = Opened(browser, tmp_path / "page.html", viewport={"width": 1200, "height": 1000})
+    opened.scroll()
+    text = opened.page.locator("#comparison").inner_text()
+    assert "has more, and of a time it is slower" in text
+    assert (
+        "Of 6 times, 1 became slower and 0 faster; of 6 other values, 0 became larger and 1 smaller" in text
+    )
+    labels = (
+        opened.page.get_by_role("img", name="Ratio per call path").locator("svg text").all_text_contents()
+    )
+    assert "kernel_0 · time" in labels and "kernel_7 · flops" in labels
+    opened.page.close()
+
+
 def test_effort_shows_waiting_and_what_priors_changed(campaign: Opened) -> None:
     waiting = campaign.page.get_by_role("img", name="Waiting time")
     assert "Longest for MPI_Waitall: 36.7" in str(waiting.get_attribute("aria-label"))

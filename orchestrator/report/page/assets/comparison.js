@@ -13,7 +13,7 @@ export function comparisonSections(comparison) {
   const [a, b] = comparison.names;
   const section = el("section", { id: "comparison", "aria-labelledby": "comparison-title" },
     el("h2", { id: "comparison-title" }, `${b} against ${a}`),
-    el("p", { class: "lead" }, `The ratio is the value of ${b} divided by that of ${a}: above 1 ${b} is slower. `,
+    el("p", { class: "lead" }, `The ratio is the value of ${b} divided by that of ${a}: above 1 ${b} ${comparison.rows?.every(isTime) ? "is slower" : "has more, and of a time it is slower"}. `,
       "Lines are 90 % intervals; a filled mark is a change that is real with at least 95 % probability."));
   const rows = [...(comparison.rows ?? [])];
   const both = bothFigure(comparison);
@@ -29,10 +29,9 @@ export function comparisonSections(comparison) {
 function bothFigure(comparison) {
   const { names, rows, pairs = [], lines = [], points = [], parameters = [] } = comparison;
   if (pairs.length === 0 || lines.length === 0) return null;
-  const brief = briefNames(rows.map((row) => row.callpath));
-  const several = new Set(rows.map((row) => row.metric)).size > 1;
+  const nameOf = naming(rows);
   const items = pairs.map((pair, index) => ({
-    label: `${brief.get(rows[index].callpath)}${several ? ` · ${rows[index].metric}` : ""}`,
+    label: nameOf(rows[index]),
     name: rows[index].callpath, metric: rows[index].metric, unit: rows[index].unit,
     sides: pair.map((side, at) => ({
       curves: () => side.curves.map((found) => ({ line: found.line, points: unpackedCurve(found, lines[found.line]) })),
@@ -48,12 +47,28 @@ function isSure(row) {
   return row.probability >= SURE;
 }
 
+// More time is slower; what more of a rate or of a counter means, nothing here says.
+function isTime(row) {
+  return row.unit === "s";
+}
+
+// Names of rows: of call paths, with their metrics where there are several.
+function naming(rows) {
+  const brief = briefNames(rows.map((row) => row.callpath));
+  const several = new Set(rows.map((row) => row.metric)).size > 1;
+  return (row) => `${brief.get(row.callpath)}${several ? ` · ${row.metric}` : ""}`;
+}
+
 function summary(rows, [a, b]) {
-  const slower = rows.filter((row) => isSure(row) && row.ratio > 1).length;
-  const faster = rows.filter((row) => isSure(row) && row.ratio < 1).length;
-  const text = slower + faster === 0 ? `No call path changed beyond noise between ${a} and ${b}.`
-    : `Of ${plural(rows.length, "call path")}, ${number(slower)} became slower and ${number(faster)} faster, each with at least 95 % probability.`;
-  return el("p", { class: "big small-big" }, text);
+  const times = rows.filter(isTime), others = rows.filter((row) => !isTime(row));
+  const changed = (some) => [some.filter((row) => isSure(row) && row.ratio > 1).length, some.filter((row) => isSure(row) && row.ratio < 1).length];
+  const [slower, faster] = changed(times), [more, less] = changed(others);
+  const texts = [];
+  if (times.length) texts.push(`of ${plural(times.length, others.length ? "time" : "call path")}, ${number(slower)} became slower and ${number(faster)} faster`);
+  if (others.length) texts.push(`of ${plural(others.length, "other value")}, ${number(more)} became larger and ${number(less)} smaller`);
+  const text = texts.join("; ");
+  return el("p", { class: "big small-big" }, slower + faster + more + less === 0 ? `No call path changed beyond noise between ${a} and ${b}.`
+    : `${text[0].toUpperCase()}${text.slice(1)}, each with at least 95 % probability.`);
 }
 
 function ratioFigure(rows, choose) {
@@ -62,7 +77,7 @@ function ratioFigure(rows, choose) {
   return new Figure({
     title: "Ratio per call path", name: "ratios", height: 110 + 24 * shown.length,
     caption: rows.length > MOST_SHOWN ? `The ${MOST_SHOWN} call paths that changed most; all are in the table below.` : "",
-    option: (colours) => ratioOption(shown, colours),
+    option: (colours) => ratioOption(shown, rows, colours),
     data: () => ({ columns: ["call path", "metric", "ratio", "90 % interval", "probability"], rows: [...shown].reverse().map(cells) }),
     click: choose ? ({ dataIndex }) => choose(shown[dataIndex]) : null,
     label: () => `${plural(shown.filter(isSure).length, "call path")} with a change that is real with at least 95 % probability.`,
@@ -73,16 +88,16 @@ function cells(row) {
   return [row.callpath, row.metric, number(row.ratio), interval(row.low, row.high), percent(row.probability)];
 }
 
-function ratioOption(rows, colours) {
-  const brief = briefNames(rows.map((row) => row.callpath));
-  const colour = (row) => (!isSure(row) ? colours.muted : row.ratio > 1 ? colours.bad : colours.good);
+function ratioOption(rows, all, colours) {
+  const nameOf = naming(all);
+  const colour = (row) => (!isSure(row) ? colours.muted : !isTime(row) ? colours.accent : row.ratio > 1 ? colours.bad : colours.good);
   const bounds = rows.flatMap((row) => [row.low, row.high, row.ratio]).filter((x) => x > 0);
   return {
     legend: null, grid: { top: 12 },
     xAxis: axis(colours, "ratio", "log", { min: Math.min(0.9, ...bounds) * 0.97, max: Math.max(1.1, ...bounds) * 1.03,
       splitLine: { show: true, lineStyle: { color: colours.rule } } }),
     yAxis: axis(colours, "", "category", { vertical: true, data: rows.map((_, index) => index), splitLine: { show: false },
-      axisLabel: { color: colours.ink, interval: 0, formatter: (index) => shortened(brief.get(rows[index].callpath), 34) } }),
+      axisLabel: { color: colours.ink, interval: 0, formatter: (index) => shortened(nameOf(rows[index]), 34) } }),
     tooltip: { formatter: ({ data }) => ratioTip(data.row) },
     series: [{ type: "custom", clip: true, encode: { x: [1, 2, 3], y: 0 }, data: rows.map((row, index) => ({ row,
       value: [index, row.low ?? row.ratio, row.ratio, row.high ?? row.ratio] })),
@@ -99,7 +114,7 @@ function whisker(api, colour, filled, colours) {
 }
 
 function ratioTip(row) {
-  const box = tip(row.callpath, [`${number(row.ratio, 3)}× (${interval(row.low, row.high)})`, `real with ${percent(row.probability)} probability`]);
+  const box = tip(`${row.callpath} · ${row.metric}`, [`${number(row.ratio, 3)}× (${interval(row.low, row.high)})`, `real with ${percent(row.probability)} probability`]);
   if (row.sentence) box.append(el("div", { class: "reason" }, row.sentence));
   return box;
 }
@@ -113,11 +128,10 @@ function rowsTable(rows) {
   const more = el("p", { class: "more" });
   const heads = COLUMNS.map(([key, text, right]) => el("th", { scope: "col", class: right ? "number" : null },
     button(text, () => { state.descending = state.key === key ? !state.descending : true; state.key = key; show(); }, { class: "sort" })));
-  const brief = briefNames(rows.map((row) => row.callpath));
-  const several = new Set(rows.map((row) => row.metric)).size > 1;
+  const nameOf = naming(rows);
   const show = () => {
     const sorted = [...rows].sort((x, y) => (state.descending ? -1 : 1) * compare(x[state.key], y[state.key]));
-    body.replaceChildren(...sorted.slice(0, state.limit).map((row) => rowElement(row, brief, several)));
+    body.replaceChildren(...sorted.slice(0, state.limit).map((row) => rowElement(row, nameOf)));
     heads.forEach((head, index) => {
       if (COLUMNS[index][0] === state.key) head.setAttribute("aria-sort", state.descending ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
@@ -129,9 +143,9 @@ function rowsTable(rows) {
     el("caption", { class: "unseen" }, "Compared call paths"), el("thead", {}, el("tr", {}, heads)), body)), more);
 }
 
-function rowElement(row, brief, several) {
-  const kind = !isSure(row) ? "" : row.ratio > 1 ? "slower" : "faster";
-  return el("tr", {}, el("th", { scope: "row", title: row.callpath }, brief.get(row.callpath), several ? ` · ${row.metric}` : ""),
+function rowElement(row, nameOf) {
+  const kind = !isSure(row) || !isTime(row) ? "" : row.ratio > 1 ? "slower" : "faster";
+  return el("tr", {}, el("th", { scope: "row", title: row.callpath }, nameOf(row)),
     el("td", { class: `number ${kind}` }, known(row.ratio) ? `${number(row.ratio, 3)}×` : "–"),
     el("td", { class: "number" }, interval(row.low, row.high)),
     el("td", { class: "number" }, percent(row.probability)), el("td", {}, row.sentence ?? ""));
