@@ -68,7 +68,8 @@ def check_number(value: Value, name: str, known: Measurements, text: str = "") -
     Raises
     ------
     MeasurementError
-        Unless models can say something there: a finite positive number; zero only if it was measured.
+        Unless models can say something there: a finite positive number; zero only if zero or less was
+        measured, and numbers below it only if such were.
     """
     text = text or _shown(value)
     if text == value and is_number(text):
@@ -77,7 +78,8 @@ def check_number(value: Value, name: str, known: Measurements, text: str = "") -
         raise MeasurementError(f"{name}={text}: the largest number that models know is {LARGEST:.4g}")
     if isinstance(value, str) or not math.isfinite(value):
         raise MeasurementError(f"{name}={text}: {name} is a number, so write one")
-    if value < 0 or (value == 0 and all(float(x) > 0 for x in known.values_of(name))):
+    smallest = min((float(x) for x in known.values_of(name)), default=math.inf)
+    if (value < 0 and smallest >= 0) or (value == 0 and smallest > 0):
         raise MeasurementError(
             f"{name}={text}: models have powers and logarithms of {name}, so it must be greater than 0"
         )

@@ -116,7 +116,10 @@ class _Weighing:
         below = [
             name for name, values in zip(group.parameters, group.points.T, strict=True) if min(values) < 0
         ]
-        note = f"no formula was searched, because of values below 0: {', '.join(below)}"
+        note = (
+            f"no formula was searched, because of values below 0: {', '.join(below)}; the expression holds "
+            "near the largest values only"
+        )
         curves = fit(group, located, self.sizes, None)
         return [replace(item, remarks=(*item.remarks, note)) for item in curves]
 
