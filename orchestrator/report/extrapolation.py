@@ -9,6 +9,7 @@ from orchestrator.types import Measurements, Point, Value
 from orchestrator.units import plain
 
 FAR = 2.0  # times the measured range: from there on it is said
+_WRITTEN_OUT = 1e6  # from there on, factors have an exponent: nobody counts 300 digits
 # A power from which on a parameter may well act exponentially: formulas try no larger one. Chosen by hand.
 STEEP = 5.0
 _OFTEN = 1 / 3  # share of the models with a parameter that are so steep. Chosen by hand
@@ -43,7 +44,8 @@ def announcements(
             if factor > FAR:
                 above = value > end
                 kind = " ".join(filter(None, ("largest" if above else "smallest", what, "value")))
-                share = f"{plain(factor)} times" if above else f"1/{plain(factor)} of"
+                times = plain(factor) if factor < _WRITTEN_OUT else f"{factor:.3g}"
+                share = f"{times} times" if above else f"1/{times} of"
                 sentences.append(
                     f"{where} has {name}={value:g}, {share} the {kind} {end:g}: no run "
                     "shows whether the models hold so far beyond"

@@ -28,6 +28,7 @@ executor: {name: simulated, noise: 1, truth: {main: "1e-3 * 2**s"}}
         (512, None),
         (513, "p=513, 2 times the largest value 256"),
         (16, None),
+        (1e300, "p=1e+300, 3.91e+297 times the largest value 256: "),
         (1, "the evaluation point has p=1, 1/4 of the smallest value 4: "),
         ("large", None),
     ],

@@ -385,8 +385,9 @@ def _is_product(term: Term) -> bool:
 def _notes(group: Group, row: int, before: PmnfModel, best: _Fit, beyond: Beyond | None) -> tuple[str, ...]:
     """Return the notes on the data, what makes the sum believable, and where nothing does."""
     kept = [note for note in before.notes if note in group.notes[row] or "exponents are uncertain" in note]
-    points, terms = len(group.points), count(len(best.terms), "term")
-    kept.append(f"a sum of {terms} explains all {points} values to {best.misfit:.0e}")
+    points, terms = len(group.points), len(best.terms)
+    what = "one term explains" if terms == 1 else f"a sum of {count(terms, 'term')} explains"
+    kept.append(f"{what} all {points} values with a relative error of {best.misfit:.0e}")
     if beyond is not None and len(beyond.parameters):
         names = " and ".join(group.parameters[k] for k in beyond.parameters)
         kept.append(f"only the measured values of {names} check the sum: elsewhere predictions are doubtful")
