@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +17,7 @@ from orchestrator.models.intervals import checked_levels, predictive
 from orchestrator.readers.entries import timed
 from orchestrator.report.models_document import describe, label, shown
 from orchestrator.types import Measurement, Measurements, Point, format_value
-from orchestrator.units import did_you_mean
+from orchestrator.units import count, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,6 +270,7 @@ class Models:
         values: Mapping[str, object],
     ) -> pd.DataFrame:
         """Return a table of what ``rows_of`` gives per model, point by point."""
+        import numpy as np
         import pandas as pd
 
         from orchestrator.api import frames
@@ -281,11 +284,13 @@ class Models:
             else frames.to_points(points, self.measurements)
         )
         names = () if points is None else self.measurements.parameters
-        rows: list[tuple[Any, ...]] = [
-            (place, number, *(chosen[place][name] for name in names), *row)
-            for number, model in enumerate(self.models)
-            for place, row in _where_it_holds(model, chosen, rows_of)
-        ]
+        with np.errstate(all="ignore"):  # far out, there may be no number: `_tell_endless` says so
+            rows: list[tuple[Any, ...]] = [
+                (place, number, *(chosen[place][name] for name in names), *row)
+                for number, model in enumerate(self.models)
+                for place, row in _where_it_holds(model, chosen, rows_of)
+            ]
+        _tell_endless(rows, chosen, self.models)
         rows.sort(key=lambda row: row[:2])
         index = None if points is None else points.index[[row[0] for row in rows]]
         return pd.DataFrame([row[2:] for row in rows], columns=[*names, *columns], index=index)
@@ -372,6 +377,23 @@ class NoSuchModel(MeasurementError, KeyError):
     """A name that no model, or more than one, has."""
 
     __str__ = Exception.__str__  # KeyError would quote the message
+
+
+def _tell_endless(rows: Iterable[tuple[Any, ...]], points: Sequence[Point], models: Sequence[Model]) -> None:
+    """Warn where a value or an end of an interval is no finite number, and name the first such."""
+    endless = [row[:2] for row in rows if not all(math.isfinite(x) for x in row[2:] if isinstance(x, float))]
+    if not endless:
+        return
+    place, number = endless[0]
+    others = len(set(endless)) - 1
+    model = models[number]
+    warnings.warn(
+        f"{model.callpath} {model.metric} at {points[place]}"
+        + (f", and {count(others, 'other prediction')}" if others else "")
+        + ": values or ends of intervals are no finite numbers, as the point is so far from the measurements",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def _where_it_holds(

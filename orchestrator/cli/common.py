@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -139,7 +139,7 @@ def parse_point(text: str, known: Measurements) -> Point:
     """
     names = known.parameters
     values: dict[str, object] = {}
-    for item in text.split(","):
+    for item in _parts(text, known):
         name, equals, value = (part.strip() for part in item.partition("="))
         if equals and name not in names:
             raise CampaignError(f"point {text!r}: unknown parameter {name!r}; {did_you_mean(name, names)}")
@@ -152,6 +152,25 @@ def parse_point(text: str, known: Measurements) -> Point:
     if missing := [name for name in names if name not in values]:
         raise CampaignError(f"point {text!r} lacks {', '.join(missing)}")
     return points.point_of(values, known)
+
+
+def _parts(text: str, known: Measurements) -> Iterator[str]:
+    """Yield what commas separate; those within a measured category separate nothing."""
+    pieces = text.split(",")
+    while pieces:
+        name = pieces[0].partition("=")[0].strip()
+        is_category = name in known.parameters and known.is_categorical(name)
+        there = {f"{name}={format_value(value)}" for value in known.values_of(name)} if is_category else ()
+        length = max(
+            (n for n in range(1, len(pieces) + 1) if _spaceless(",".join(pieces[:n])) in there), default=1
+        )
+        yield ",".join(pieces[:length])
+        del pieces[:length]
+
+
+def _spaceless(item: str) -> str:
+    """Return ``name=value`` without the blanks around both."""
+    return "=".join(part.strip() for part in item.split("=", 1))
 
 
 def _example(known: Measurements) -> str:

@@ -16,7 +16,7 @@ from orchestrator.models.base import Model
 from orchestrator.models.intervals import checked_levels
 from orchestrator.report import extrapolation, scaling_document
 from orchestrator.report.callpath_names import named, selected
-from orchestrator.report.models_document import describe, label
+from orchestrator.report.models_document import describe, label, without_number
 from orchestrator.report.tables import console, interval, intervals_table, models_table
 from orchestrator.types import Measurements, Point, format_value
 
@@ -183,8 +183,8 @@ def _silences(item: dict[str, Any]) -> Iterator[str]:
     """Say where a model, though it is for the category, gives no number."""
     for prediction in item["predictions"]:
         there = {name: format_value(value) for name, value in prediction["point"].items()}
-        if None in prediction.values() and item["category"].items() <= there.items():
-            yield f"at {_place(prediction)} the prediction is not a finite number"
+        if item["category"].items() <= there.items() and (said := without_number(prediction)):
+            yield f"at {_place(prediction)} {said}"
 
 
 def _place(prediction: dict[str, Any]) -> str:

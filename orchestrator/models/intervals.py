@@ -115,7 +115,8 @@ class Predictive:
             low, high = (
                 np.exp(mixture_quantile(self.weights, self.mean, spread, q)) for q in (tail, 1 - tail)
             )
-        return low, high
+        # An end that is no number says nothing: anything from zero on is possible.
+        return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), np.inf, high)
 
 
 @runtime_checkable

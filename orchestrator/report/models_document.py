@@ -41,7 +41,10 @@ def describe(
     """
     predictions: list[dict[str, Any]] = []
     if points:
-        predicted = model.predict(points)
+        import numpy as np
+
+        with np.errstate(all="ignore"):  # far out, there may be no number: see `without_number`
+            predicted = model.predict(points)
         predictions = [
             {"point": point.as_dict(), "value": number(v), "low": number(low), "high": number(high)}
             for point, v, low, high in zip(
@@ -51,7 +54,8 @@ def describe(
     if levels:
         from orchestrator.models.intervals import predictive
 
-        intervals = predictive(model, points).intervals(levels, runs)
+        with np.errstate(all="ignore"):
+            intervals = predictive(model, points).intervals(levels, runs)
         for k, prediction in enumerate(predictions):
             prediction["intervals"] = [
                 {
@@ -121,7 +125,7 @@ def _deviating(models: Sequence[Mapping[str, Any]]) -> list[str]:
         first = item["predictions"][0]
         value, predicted = value_at(item["terms"] or (), Point.of(first["point"])), first["value"]
         if value and predicted and not 1 / _FAR < predicted / value < _FAR:
-            names.append(label(item))
+            names.append(f"{label(item)} {item['metric']}")
     if not names:
         return []
     others = f" and {count(len(names) - _NAMED, 'other')}" if len(names) > _NAMED else ""
@@ -150,6 +154,17 @@ def _term(term: Mapping[str, Any], point: Point) -> float:
 
 def _corrected(form: str) -> str:
     return f"({form}) * c" if " + " in form or " - " in form else f"{form} * c"
+
+
+def without_number(prediction: Mapping[str, Any]) -> str:
+    """Return which part of a prediction is not a finite number; empty where all of it is."""
+    if number(prediction["value"]) is None:
+        return "the prediction is not a finite number"
+    intervals = [prediction, *prediction.get("intervals", ())]
+    endless = any(number(item[end]) is None for item in intervals for end in ("low", "high"))
+    return (
+        "an interval has no finite end: so far from the measurements, nearly anything is possible" * endless
+    )
 
 
 def number(value: float | None) -> float | None:

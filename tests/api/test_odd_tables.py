@@ -31,6 +31,43 @@ def test_speedup_needs_processes_above_zero() -> None:
         mo.fit(NO_PROCESSES, "p", "time", modeler="pmnf").speedup()
 
 
+BELOW_ZERO = pd.DataFrame(
+    [
+        (t, x, (10 + abs(t) / 10) * x * (1 + k / 100))
+        for t in (-40, -20, 0, 20, 40)
+        for x in (1, 2, 4, 8)
+        for k in (0, 1)
+    ],
+    columns=["t", "x", "time"],
+)
+
+
+def test_a_parameter_below_zero_is_predicted_where_it_was_measured() -> None:
+    models = mo.fit(BELOW_ZERO, ["t", "x"], "time")
+    assert models.predict(BELOW_ZERO)["value"].to_numpy() == pytest.approx(BELOW_ZERO["time"], rel=0.05)
+    with pytest.raises(OrchestratorError, match=r"x=-1: .* greater than 0"):
+        models.predict(t=-30, x=-1)
+
+
+@pytest.mark.parametrize("modeler", ["auto", "cpr", "curves", "learned", "splines"])
+def test_no_interval_is_without_a_number_or_a_word(modeler: str) -> None:
+    models = mo.fit(BELOW_ZERO, ["t", "x"], "time", modeler=modeler)
+    with pytest.warns(UserWarning, match=r"<root> time at P\(t=1e\+300, x=1e\+300\): .* no finite numbers"):
+        found = models.predict(t=1e300, x=1e300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        intervals = models.intervals([50, 99], t=1e300, x=1e300)
+    if found["value"].notna().all():
+        assert np.isinf(found["high"]).all()
+        assert not intervals[["low", "high"]].isna().any(axis=None)
+
+
+def test_predictions_that_are_numbers_warn_of_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mo.fit(FALLING, "p", "time").predict(p=64)
+
+
 @pytest.mark.parametrize("modeler", ["auto", "pmnf", "swc"])
 def test_categories_with_few_points_far_apart_have_models(modeler: str) -> None:
     """A variance that rounding made negative made a matrix singular here."""

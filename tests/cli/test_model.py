@@ -272,6 +272,42 @@ def test_a_prediction_beyond_all_numbers_is_a_dash_with_its_reason() -> None:
     assert "at n=64 the" not in result.out
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_interval_without_a_finite_end_is_told_from_a_prediction_without_a_number() -> None:
+    Path("one.csv").write_text("p,time\n8,1.0\n8,1.1\n")
+    result = run("model", "one.csv", "--parameters", "p", "--predict", "p=1e300", "--predict", "p=9")
+    assert result.err == ""
+    assert "time: at p=1e+300 an interval has no finite end" in " ".join(result.out.split())
+    assert "at p=9 an" not in result.out and "is not a finite number" not in result.out
+
+
+def test_tables_name_the_metrics_whose_predictions_are_far_from_their_expressions() -> None:
+    rows = "".join(f"{p},{100 * p / (1 + 0.02 * p):.4g},{0.1 * p}\n" for p in (1, 2, 4, 8, 16, 32, 64))
+    Path("rates.csv").write_text(f"p,rate,time\n{rows}")
+    result = run("model", "rates.csv", "--parameters", "p", "--modeler", "curves", "--predict", "p=1e5")
+    assert "as other curves are possible, too: <root> rate" in " ".join(result.out.split())
+
+
+def test_a_category_may_have_commas() -> None:
+    rows = [f'{n},"{name}",{seconds(n * k)}' for n in SIZES for k, name in ((1, "cg, fast"), (10, "cg"))]
+    Path("measured.csv").write_text("n,solver,time\n" + "\n".join(rows) + "\n")
+    for point in ("n=100,solver=cg, fast", "solver=cg, fast, n=100"):
+        result = run("model", "measured.csv", "--parameters", "n,solver", "--predict", point, "--json")
+        assert result.code == 0, result.err
+        models = {
+            item["category"]["solver"]: item["predictions"][0]["value"] for item in result.document["models"]
+        }
+        assert models == {"cg": None, "cg, fast": pytest.approx(seconds(100), rel=0.02)}
+
+
+def test_values_below_zero_are_predicted_where_such_were_measured() -> None:
+    rows = [f"{t},{10 + 0.1 * t}" for t in (-40, -20, 0, 20, 40) for _ in range(2)]
+    Path("measured.csv").write_text("temperature,time\n" + "\n".join(rows) + "\n")
+    table = ("measured.csv", "--parameters", "temperature", "--json")
+    (model,) = run("model", *table, "--predict", "temperature=-30").document["models"]
+    assert model["predictions"][0]["value"] == pytest.approx(7, rel=0.1)
+
+
 def test_a_category_is_predicted_only_if_it_was_measured() -> None:
     rows = [
         f"{n},{solver},{seconds(n * factor)}" for n in SIZES for solver, factor in (("cg", 1), ("lu", 10))

@@ -62,6 +62,7 @@ class Regional:
 
         _, nearest = cKDTree(self.places).query(self.distances.at(x), self.nearest)
         near = np.asarray(nearest, np.intp).reshape(len(x), self.nearest)
+        near = np.minimum(near, len(self.places) - 1)  # farther than numbers reach, none is the nearest
         scaled = self.scale.at(columns)
         answers = np.empty(len(x))
         for begin in range(0, len(x), _TOGETHER):
