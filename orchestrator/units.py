@@ -42,6 +42,8 @@ PRINTED_SECONDS = " *s(?:ec(?:ond)?s?)?"
 """Matches that unit."""
 _PRINTED = re.compile(f"{_LONG}(?:{_MINUTES}(?:{_REST}(?:{PRINTED_SECONDS})?)?)?")
 _PRINTED_CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):(?=\d+:)|(?=\d+:\d+\.))([0-5]?\d):([0-5]\d(?:\.\d+)?)")
+SIZE = re.compile(r"\d+(?:\.\d+)?\s*((?:[kKMGT]i?[bB]?)|[bB])")
+"""Matches a size with a unit, such as ``100k`` or ``4 GiB``, which is text; its group is the unit."""
 _COST = re.compile(rf"({_NUMBER})\s*core[-\s]?([A-Za-z]+)")
 _OTHER_COST = re.compile(rf"{_NUMBER}\s*(node|gpu)[-\s]?[A-Za-z]+", re.IGNORECASE)
 _IN_CORE_HOURS = {

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from orchestrator import expressions
 from orchestrator.campaign.schema import Values
 from orchestrator.types import Parameter, Point, Value, format_value
-from orchestrator.units import did_you_mean
+from orchestrator.units import SIZE, did_you_mean
 
 MOST_VALUES = 10**6
-_SIZE = re.compile(r"\d+(?:\.\d+)?\s*((?:[kKMGT]i?[bB]?)|[bB])")
 
 
 def parameter(name: str, section: Values, settings: Mapping[str, Value]) -> Parameter:
@@ -178,7 +176,7 @@ def _coordinate(item: Parameter, value: Value) -> Value:
 
 def sizes_as_numbers(item: Parameter) -> str:
     """Return how to write values such as ``100k``, which are text, as numbers; empty for other parameters."""
-    sizes = [_SIZE.fullmatch(value) if isinstance(value, str) else None for value in item.values]
+    sizes = [SIZE.fullmatch(value) if isinstance(value, str) else None for value in item.values]
     units = [size[1] for size in sizes if size is not None]
     if len(units) < len(sizes):
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from orchestrator.report.callpath_names import named, selected
 from orchestrator.report.models_document import describe, label, without_number
 from orchestrator.report.tables import console, interval, intervals_table, models_table
 from orchestrator.types import Measurements, Point, format_value
+
+_EACH = 5  # models of which each has a line for the same note
+_FIGURE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -174,9 +178,30 @@ def _print(described: Sequence[dict[str, Any]], levels: Sequence[float], runs: i
             screen.print(text)
     if levels:
         screen.print(intervals_table(described, runs))
-    for item in described:
-        for note in [*item["notes"], *_silences(item)]:
-            screen.print(f"note: {label(item)} {item['metric']}: {note}", style="dim")
+    for line in _notes(described):
+        screen.print(f"note: {line}", style="dim")
+
+
+def _notes(described: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the notes on models; those that many share, but for their figures, once with their number."""
+    own = [
+        (f"{label(item)} {item['metric']}", note)
+        for item in described
+        for note in [*item["notes"], *_silences(item)]
+    ]
+    alike: dict[str, list[str]] = {}
+    for _, note in own:
+        alike.setdefault(_FIGURE.sub("", note), []).append(note)
+    for name, note in own:
+        same = alike.get(_FIGURE.sub("", note), ())
+        if 0 < len(same) <= _EACH:
+            yield f"{name}: {note}"
+        elif same:
+            differ = " (others with other figures)" if len(set(same)) > 1 else ""
+            yield f"{name} and {len(same) - 1} others: {note}{differ}"
+            del alike[_FIGURE.sub("", note)]
+    if len(alike) < len({_FIGURE.sub("", note) for _, note in own}):
+        yield "all notes of a call path: --callpath NAME; all of them: --json"
 
 
 def _silences(item: dict[str, Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from orchestrator.errors import ReadError
 from orchestrator.readers.entries import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble, coordinate, finite
 from orchestrator.types import Measurements, Value
+from orchestrator.units import listed
 
 T = TypeVar("T")
 
@@ -33,7 +34,8 @@ def read_json(text: str, source: str) -> Measurements:
     if "parameters" not in document or "measurements" not in document:
         raise ReadError(
             f"{source}: neither of Extra-P's JSON formats: expected the keys 'parameters' and "
-            f"'measurements', found {', '.join(document) or 'none'}"
+            f"'measurements', found {listed(list(document), 5) or 'none'}; other JSON is not read: "
+            "write a table, such as CSV with a column per parameter"
         )
     parameters = [_name(name, f"{source}: parameters") for name in _list(document, "parameters", source)]
     return assemble(parameters, _json_entries(document, parameters, source), source)

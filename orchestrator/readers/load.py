@@ -15,6 +15,7 @@ from orchestrator.readers.extrap_text import KEYWORDS, read_text
 from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.readers.table import DELIMITERS, read_csv, read_parquet
 from orchestrator.types import Measurements
+from orchestrator.units import SIZE
 
 
 def load(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:
@@ -67,6 +68,13 @@ def _with_categories(known: Measurements, categorical: Collection[str], source: 
         f"{source}: {name} has numbers that are written as texts, so it is a category: write them without "
         f"quotes, or, if it is one, --categorical {name} says so"
         for name in numbers_as_texts(known)
+    ]
+    doubts += [
+        f"{source}: {name} has sizes with units, which are text, so it is a category, and no model says what "
+        f"lies between or beyond its values: write numbers, or, if it is one, --categorical {name} says so"
+        for name in known.parameters
+        if name not in known.categorical
+        and all(isinstance(value, str) and SIZE.fullmatch(value) for value in known.values_of(name))
     ]
     return replace(known, notes=(*known.notes, *doubts))
 
@@ -134,17 +142,18 @@ def _json(path: Path, text: str, parameters: Sequence[str] | None) -> Measuremen
         return ramble.read(text, str(path), parameters)
     if all(mark in text for mark in reframe.MARKS):
         return reframe.read(text, str(path), parameters)
-    if path.suffix == ".jsonl" or _is_record(text.strip().partition("\n")[0]):
+    if path.suffix == ".jsonl" or _is_record(*text.strip().partition("\n")):
         return read_json_lines(text, str(path))
     return read_json(text, str(path))
 
 
-def _is_record(line: str) -> bool:
+def _is_record(line: str, _: str, rest: str) -> bool:
+    """Return whether the first line is a record of JSON Lines, and not a whole document without line ends."""
     try:
         item = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(item, dict) and "measurements" not in item
+    return isinstance(item, dict) and ("params" in item or bool(rest))
 
 
 def _merged(parts: Sequence[Measurements], source: str) -> Measurements:

@@ -288,6 +288,16 @@ def test_tables_name_the_metrics_whose_predictions_are_far_from_their_expression
     assert "as other curves are possible, too: <root> rate" in " ".join(result.out.split())
 
 
+def test_notes_that_many_call_paths_share_are_one_line() -> None:
+    rows = "".join(f"{n},f{k},{k + 1 + n * k % 3}\n" for n in (1, 2) for k in range(20))
+    Path("many.csv").write_text(f"n,callpath,value\n{rows}")
+    notes = [line for line in run("model", "many.csv").out.split("note: ")[1:] if "noise is a guess" in line]
+    assert [note.split(":")[0] for note in notes] == ["f0 <default> and 19 others"]
+    assert "note: all notes of a call path: --callpath NAME" in run("model", "many.csv").out
+    alone = run("model", "many.csv", "--callpath", "f7").out
+    assert "note: f7 <default>: no point was repeated: the noise is a guess" in " ".join(alone.split())
+
+
 def test_a_category_may_have_commas() -> None:
     rows = [f'{n},"{name}",{seconds(n * k)}' for n in SIZES for k, name in ((1, "cg, fast"), (10, "cg"))]
     Path("measured.csv").write_text("n,solver,time\n" + "\n".join(rows) + "\n")

@@ -195,6 +195,23 @@ def test_times_with_their_unit_are_in_seconds_in_every_format(tmp_path: Path, sp
             load([path])
 
 
+def test_sizes_with_units_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "p,n,value\n" + "".join(f"{p},{n},{p}.5\n" for p in (1, 2, 4) for n in ("1k", "2k", "4 MiB"))
+    )
+    (note,) = load([path]).notes
+    assert note.startswith(f"{path}: n has sizes with units, which are text, so it is a category")
+    assert load([path], Reading(categorical=["n"])).notes == ()
+
+
+def test_a_document_without_line_ends_is_no_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "benchmark.json"
+    path.write_text('{"context": {"cpus": 2}, "benchmarks": []}')
+    with pytest.raises(ReadError, match="found context, benchmarks; other JSON is not read: write a table"):
+        load([path])
+
+
 def test_numbers_that_are_written_as_texts_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(LINES.replace('"p": 1', '"p": "1"').replace('"p": 2', '"p": "2"'))

@@ -37,7 +37,8 @@ _ALONE = 0.99
 # A probable formula is the prediction instead of the median of all that is possible, between these quantiles.
 _MIDDLE = 0.25, 0.75
 _CURVES = (
-    "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
+    "a smooth curve (a Gaussian process in the logarithms), no formula; the expression is its power law at "
+    "the largest measured values"
 )
 _STEP = 1e-3  # of a logarithm, to find the slope at a point
 
