@@ -12,7 +12,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.report.callpath_names import shortened
 from orchestrator.types import Measurements, Value, format_value
-from orchestrator.units import count
+from orchestrator.units import count, listed
 
 FEWEST = 4  # points; of three, ranks agree by chance every third time
 _RESPONSE = " (response)"  # tells a response from a parameter of the same name
@@ -81,13 +81,21 @@ def samples(known: Measurements, most: int) -> Samples:
     responses = _responses(known)
     usable = [column for column in responses if _varies(column)]
     if not usable:
-        raise ModelError("no response varies: every call path has the same value at all points, or none")
+        raise ModelError(
+            "no response varies: every call path has the same value at all points, or was measured at fewer "
+            f"than {FEWEST}"
+        )
     kept = _largest(usable, most)
     fixed = [f"{column.name}={_only(column)}" for column in columns if not _varies(column)]
     notes = [f"left out, with one value each: {', '.join(fixed)}"] if fixed else []
-    if constant := [column.name for column in responses if not _varies(column)]:
-        rest = f" and {len(constant) - _EXAMPLES} more" if len(constant) > _EXAMPLES else ""
-        notes.append(f"the same at all points, and left out: {', '.join(constant[:_EXAMPLES])}{rest}")
+    few = [column.name for column in responses if np.isfinite(column.values).sum() < FEWEST]
+    constant = [column.name for column in responses if not _varies(column) and column.name not in few]
+    for why, names in (
+        ("the same at all points", constant),
+        (f"measured at fewer than {FEWEST} points", few),
+    ):
+        if names:
+            notes.append(f"{why}, and left out: {listed(names, _EXAMPLES)}")
     if len(kept) < len(usable):
         notes.append(
             f"the {len(kept)} largest of {len(usable)} responses are shown: choose others with --callpath"

@@ -122,8 +122,12 @@ def test_many_responses_that_never_change_take_one_short_line() -> None:
     points = [Point.of(p=p) for p in range(1, 6)]
     varied = Measurement("main", "time", {point: (point.number("p"),) for point in points})
     same = [Measurement(f"f{k}", "time", dict.fromkeys(points, (1.0,))) for k in range(9)]
-    found = explore.explored(Measurements(("p",), (varied, *same)))
-    assert found.samples.notes == ("the same at all points, and left out: f0, f1, f2 and 6 more",)
+    few = Measurement("rare", "time", {points[0]: (1.0,), points[4]: (2.0,)})
+    found = explore.explored(Measurements(("p",), (varied, *same, few)))
+    assert found.samples.notes == (
+        "the same at all points, and left out: f0, f1, f2 and 6 more",
+        "measured at fewer than 4 points, and left out: rare",
+    )
 
 
 def test_too_little_to_explore_is_refused() -> None:

@@ -369,6 +369,18 @@ def test_a_click_on_a_ratio_shows_the_models_of_both(browser: Guarded, files: di
     opened.page.close()
 
 
+def test_a_page_without_times_does_not_speak_of_time(browser: Guarded, tmp_path: Path) -> None:
+    document = sample.bare()
+    for item in document["callpaths"]:
+        item |= {"metric": "flops", "unit": ""}
+    for name, found in (("bare", sample.bare()), ("rates", document)):
+        (tmp_path / f"{name}.html").write_text(page(found))
+        opened = Opened(browser, tmp_path / f"{name}.html", viewport={"width": 1200, "height": 1000})
+        title = opened.page.locator("#tree-title").inner_text()
+        assert title == ("What takes the time" if name == "bare" else "Values by call path")
+        opened.page.close()
+
+
 def test_more_of_a_rate_is_not_called_slower(browser: Guarded, tmp_path: Path) -> None:
     document = sample.comparison()
     rows = document["comparison"]["rows"]

@@ -20,8 +20,9 @@ const COLUMNS = [
 
 export function treeSection(models, state) {
   const view = new Tree(models, state);
+  const timed = models.metrics().some(([, unit]) => unit === "s");
   return el("section", { id: "tree", "aria-labelledby": "tree-title" },
-    el("h2", { id: "tree-title" }, "What takes the time"),
+    el("h2", { id: "tree-title" }, timed ? "What takes the time" : "Values by call path"),
     el("p", { class: "lead" }, "Every call path with its predicted value at the point that the sliders set, and its share ",
       "of the whole, with all that it calls; the interval holds the true value with 90 % probability. Filled marks below a slider are measured ",
       "values. A click on a heading sorts, a click on a name shows its model against the data."),
