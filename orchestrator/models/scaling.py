@@ -25,7 +25,13 @@ from orchestrator.types import Measurement, Measurements, Point, format_value
 _FALLING = -0.25
 # A limit is sought up to so many times the measured processes, in steps of this factor.
 _FARTHEST, _STEP = 1024, 1.02
+_MOST_DOUBLINGS = 50  # of a curve: from there on, every second, third, ... doubling is a row
 _HOUR = 3600.0
+
+
+def _whole(value: float) -> int | float:
+    """Return a whole number as such, unless it is too large to be exact."""
+    return int(value) if value.is_integer() and value < 2**53 else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,8 @@ class Band:
 
     def scaled(self, factor: Floats) -> Band:
         """Return all of it times a positive factor."""
-        return Band(self.value * factor, self.low * factor, self.high * factor)
+        with np.errstate(over="ignore"):  # infinite then
+            return Band(self.value * factor, self.low * factor, self.high * factor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,14 +115,15 @@ class Study:
         return Point.of({**point.as_dict(), **dict(self.fewest)})
 
     def path(self, point: Point) -> tuple[Point, ...]:
-        """Return points up to a point, whose processes double from the fewest on."""
+        """Return points up to a point, by doubled processes; far out, by larger steps."""
         first, last = dict(self.fewest)[self.along], point.number(self.along)
-        doubled = first * 2.0 ** np.arange(max(0, int(np.ceil(np.log2(max(last / first, 1)) - 1e-9))))
+        doublings = max(0, int(np.ceil(np.log2(max(last / first, 1)) - 1e-9)))
+        doubled = first * 2.0 ** np.arange(0, doublings, 1 + doublings // _MOST_DOUBLINGS)
         values = [*doubled[doubled < last], last]
         return tuple(self._at(point, value) for value in values)
 
     def _at(self, point: Point, value: float) -> Point:
-        return Point.of({**point.as_dict(), self.along: int(value) if float(value).is_integer() else value})
+        return Point.of({**point.as_dict(), self.along: _whole(float(value))})
 
     def fine(self, point: Point) -> tuple[Point, ...]:
         """Return points in small steps, far beyond what was measured, for limits."""

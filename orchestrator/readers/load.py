@@ -111,6 +111,10 @@ def _file(path: Path, reading: Reading) -> Measurements:
             f"{source}: one profile does not say at which point it was measured: give its folder, "
             "or the folder of all points, named like lulesh.p64.s20.r1"
         )
+    if content.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
+        raise ReadError(f"{source}: the file is compressed: unpack it first, for example with gunzip")
+    if content.startswith(b"PK\x03\x04") and b"xl/" in content:
+        raise ReadError(f"{source}: a workbook of a spreadsheet: save its table as CSV")
     if content.startswith(b"PK\x03\x04"):
         raise ReadError(
             f"{source}: a ZIP archive; if it is an Extra-P experiment, load the files it was made from: "

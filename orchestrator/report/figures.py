@@ -19,6 +19,8 @@ from orchestrator.models.base import Category, Model, holds_at, unit_of
 from orchestrator.types import Measurement, Point, Value
 
 _CURVE = 60  # points of a curve
+_WIDE = 32.0  # largest to smallest value, from which on an axis is logarithmic
+_SHORT = 1e3  # the same, up to which its labels are close
 _ROOM = 80  # characters of a line above or below a figure
 
 
@@ -92,9 +94,17 @@ def _draw_along(place: Axes, name: str, model: Model, measured: Measurement, at:
     ends = [point.number(name) for point in points if at is not None or _rest(name, point) == rest]
     ends += [] if at is None else [at.number(name)]
     low, high = min(ends), max(ends)
-    xs = np.linspace(low, high, _CURVE) if high > low else np.array([low])
+    if low > 0 and high / low >= _WIDE:
+        place.set_xscale("log")
+        if high / low <= _SHORT:
+            label_logarithmic(place.xaxis)
+        xs = np.geomspace(low, high, _CURVE)
+    else:
+        xs = np.linspace(low, high, _CURVE)
+    xs = np.unique([low, high, *xs[1:-1], *ends])  # where runs are, the line is the model, and no chord
     curve = [Point.of({**rest, name: float(x)}) for x in xs]
-    predicted = model.predict(curve)
+    with np.errstate(all="ignore"):  # far out, there may be no number to draw
+        predicted = model.predict(curve)
     place.plot(xs, predicted.value, color="C1", linewidth=1.3)
     place.fill_between(xs, predicted.low, predicted.high, color="C1", alpha=0.2, linewidth=0)
     others = ", ".join(f"{key}={value}" for key, value in rest.items())

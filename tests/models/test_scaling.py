@@ -50,6 +50,14 @@ def test_strong_scaling() -> None:
     assert found.core_hours.value == pytest.approx(seconds * found.processes / 3600, rel=0.02)
 
 
+def test_a_path_to_a_far_point_is_short_and_ends_there() -> None:
+    points = {Point.of(p=p): (8.0 / p,) for p in (1, 2, 4, 8)}
+    study = Study.of(Measurements(("p",), (Measurement("main", "time", points),)), ONE)
+    assert [point["p"] for point in study.path(Point.of(p=20))] == [1, 2, 4, 8, 16, 20]
+    path = [point["p"] for point in study.path(Point.of(p=1e300))]
+    assert len(path) < 60 and path[0] == 1 and path[-1] == 1e300 and isinstance(path[-1], float)
+
+
 @pytest.mark.parametrize("name", ["speedup", "pmnf", "curves"])
 def test_intervals_of_any_family_are_around_values_and_certain_at_the_reference(name: str) -> None:
     known = measured(amdahl)

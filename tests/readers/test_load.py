@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -193,6 +194,20 @@ def test_times_with_their_unit_are_in_seconds_in_every_format(tmp_path: Path, sp
     if spelling == "json lines":
         with pytest.raises(ReadError, match=r"time of main has two units at the same points, also as"):
             load([path])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(b"p,value\n1,2\n"), "is compressed: unpack it first"),
+        (b"PK\x03\x04...xl/workbook.xml", "save its table as CSV"),
+        (b"PK\x03\x04...", "a ZIP archive; if it is an Extra-P"),
+    ],
+)
+def test_files_that_hold_files_say_what_to_do(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "a.bin").write_bytes(content)
+    with pytest.raises(ReadError, match=words):
+        load([tmp_path / "a.bin"])
 
 
 def test_sizes_with_units_are_noted(tmp_path: Path) -> None:

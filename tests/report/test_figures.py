@@ -46,6 +46,21 @@ def test_a_point_says_where_the_curve_is_drawn_and_which_runs_are_shown() -> Non
     assert np.asarray(curve.get_xdata())[0] == 10, "without runs there, over all that was measured"
 
 
+def test_a_curve_over_a_wide_range_is_the_model_where_runs_are() -> None:
+    values = {Point.of(p=p): (100 / p,) for p in (4, 8, 16, 32, 64, 128)}
+    measured = Measurement("main", "time", values)
+    [model] = modeler()(Measurements(("p",), (measured,)))
+    axes = figures.draw(model, measured, "p", Point.of(p=4096), Figure().add_subplot())
+    line = axes.get_lines()[-1]
+    drawn = np.interp(8, np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float))
+    assert drawn == pytest.approx(100 / 8, rel=0.01)
+    assert axes.get_xscale() == "log"
+    assert figures.draw(model, measured, "p", None, Figure().add_subplot()).get_xscale() == "log"
+    near = {point: runs for point, runs in values.items() if point.number("p") <= 32}
+    few = Measurement("main", "time", near)
+    assert figures.draw(model, few, "p", None, Figure().add_subplot()).get_xscale() == "linear"
+
+
 def test_a_model_of_a_category_is_drawn_with_the_points_of_its_category() -> None:
     values = {Point.of(n=n, k=k): (SCALE[k] * n, 1.01 * SCALE[k] * n) for k in SCALE for n in SIZES}
     measured = Measurement("main", "time", values)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from orchestrator import __version__
 from orchestrator.report.page import (
     course,
@@ -51,6 +53,7 @@ class Campaign:
     alternatives: Sequence[Mapping[str, Any]]
 
 
+@np.errstate(all="ignore")  # far out, there may be no number: the page shows a dash
 def of_measurements(
     subject: Subject, *, title: str, generated: str, sources: Sequence[str], modeler: str
 ) -> dict[str, Any]:

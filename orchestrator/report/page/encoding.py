@@ -14,6 +14,8 @@ from orchestrator.types import Point, Value
 
 _LARGEST = float(np.finfo(np.float32).max)
 
+_EXACT = 2**53
+
 
 def packed(values: ArrayLike) -> str:
     """Return numbers as base64 of little-endian 32-bit floats; what they cannot hold becomes NaN."""
@@ -28,7 +30,9 @@ def bands(prediction: Prediction) -> dict[str, str]:
 
 
 def tidy(value: Value) -> Value:
-    """Return a whole number as such."""
+    """Return a whole number as such; beyond `_EXACT` JavaScript has none, and JSON little."""
+    if not isinstance(value, str) and abs(value) > _EXACT:
+        return float(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

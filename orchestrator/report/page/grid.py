@@ -169,7 +169,8 @@ def _filled(axis: Axis) -> Axis:
             return axis
         k = max(gaps)[1]
         below, above = float(axis.stops[k]), float(axis.stops[k + 1])
-        middle = math.sqrt(below * above) if axis.is_logarithmic else (below + above) / 2
+        # Parts, as the product and the sum of numbers near the largest one are infinite.
+        middle = math.sqrt(below) * math.sqrt(above) if axis.is_logarithmic else below / 2 + above / 2
         middle = float(round(middle)) if whole else float(f"{middle:.{_DIGITS}g}")
         if below < middle < above:
             axis = replace(axis, stops=(*axis.stops[: k + 1], tidy(middle), *axis.stops[k + 1 :]))

@@ -18,6 +18,7 @@ from orchestrator.models.scaling import Study
 from orchestrator.models.sums import with_sums
 from orchestrator.report.page import callpaths, document, growth, runs
 from orchestrator.report.page.grid import Grid, grid_of
+from orchestrator.report.page.render import page
 from orchestrator.report.page.subject import Subject
 from orchestrator.types import Measurement, Measurements, Point, Value
 from tests.report.page.sample import unpacked
@@ -253,6 +254,15 @@ def test_grids_are_thinned_to_what_was_measured_and_the_ends() -> None:
         assert set(axis.stops) <= {*axis.measured, axis.default}
     least = Grid(thin.axes).thinned(1)
     assert least.points() == [Point.of(p=256, n=100)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [10**20, 1e300, 1e-300])
+def test_a_point_may_be_as_far_as_numbers_reach(far: float) -> None:
+    what = subject(measured(), "pmnf", Point.of(p=far, n=100))
+    (stops, *_) = (axis.stops for axis in grid_of(what).axes)
+    assert far in stops and list(stops) == sorted(stops)
+    assert "<html" in page(described(what))
 
 
 def test_downloads_hold_measurements_and_formulas() -> None:
