@@ -42,8 +42,8 @@ def inverse_value(value: float, metric: str, where: str) -> float:
     result = math.inf if value == 0 else 1.0 / value
     if not math.isfinite(result):
         raise ReadError(
-            f"{where}: {metric} is {value:g}, which has no inverse; model it as it is (measure.metrics, "
-            "model: value)"
+            f"{where}: {metric} is {value:g}, which has no inverse; model it as it is (without "
+            "--inverse, or with model: value in measure.metrics)"
         )
     return result
 

@@ -15,6 +15,7 @@ def described(callpath: str, predicted: float | None, exponent: float = 2.0, n: 
     factor = {"parameter": "n", "exponent": exponent, "log_exponent": 0.0}
     return {
         "callpath": callpath,
+        "metric": "time",
         "expression": "3 * n**2",
         "normal_form": "3 * n**2",
         "terms": [{"coefficient": 3.0, "factors": [factor]}],
@@ -47,4 +48,4 @@ def test_a_form_without_a_value_at_a_point_has_none_there(n: Any, exponent: floa
 
 def test_a_few_of_many_are_named() -> None:
     line = legend([described(f"part {k}", 100.0) for k in range(5)])
-    assert line == f"{DEVIATING}: part 0, part 1, part 2 and 2 others"
+    assert line == f"{DEVIATING}: part 0 time, part 1 time, part 2 time and 2 others"
