@@ -33,7 +33,7 @@ def compare(
     callpath: str | None = None,
     *,
     at: Mapping[str, object] | pd.DataFrame | None = None,
-    modeler: str | None = "auto",
+    modeler: str | Modeler | None = "auto",
     options: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """Compare two tables of measurements call path by call path: the ratio second / first.

@@ -28,7 +28,7 @@ def fit(
     parameters: Names | None = None,
     response: Names | None = None,
     callpath: str | None = None,
-    modeler: str = "auto",
+    modeler: str | Modeler = "auto",
     priors: Mapping[str, pd.DataFrame] | None = None,
     **options: Any,
 ) -> Models:
@@ -47,7 +47,8 @@ def fit(
     callpath
         Column that names the code region (default: the column ``callpath``, if there is one).
     modeler, options
-        The kind of model, and its options as under ``model:`` of a campaign file.
+        The kind of model, and its options as under ``model:`` of a campaign file; or a function from
+        `Measurements` to models, which takes no options.
     priors
         Tables of earlier measurements, by a name for notes: their forms and noise are a prior, see
         docs/priors.md. Columns mean the same as in ``frame``.
@@ -77,19 +78,25 @@ def fit_measurements(
     return modeler(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
 
 
-def chosen_modeler(name: str, options: Mapping[str, Any]) -> Modeler:
-    """Return a modeler by name, which also models call paths as the sum of their parts.
+def chosen_modeler(name: str | Modeler, options: Mapping[str, Any]) -> Modeler:
+    """Return a modeler, by name or as it is, which also models call paths as the sum of their parts.
 
     Raises
     ------
     CampaignError
         For an unknown name, and for options that it does not take.
     """
-    return with_sums(registry.build("model", name, options, called="modeler"))
+    if not callable(name):
+        return with_sums(registry.build("model", name, options, called="modeler"))
+    if options:
+        raise CampaignError(
+            f"a modeler that is a function has its options already, but {', '.join(options)} was given too"
+        )
+    return with_sums(name)
 
 
 def learned_from(
-    known: Measurements, modeler: str, priors: Mapping[str, Measurements]
+    known: Measurements, modeler: str | Modeler, priors: Mapping[str, Measurements]
 ) -> dict[str, Neighbours]:
     """Return what other measurements tell of these, as an option of the modeler; nothing without any.
 
@@ -101,11 +108,13 @@ def learned_from(
     return {"neighbours": _neighbours(known, modeler, priors)} if priors else {}
 
 
-def _neighbours(known: Measurements, modeler: str, priors: Mapping[str, Measurements]) -> Neighbours:
+def _neighbours(
+    known: Measurements, modeler: str | Modeler, priors: Mapping[str, Measurements]
+) -> Neighbours:
     from orchestrator.models import Neighbour, Neighbours, of_measurements
     from orchestrator.models.effort import EFFORT
 
-    if "neighbours" not in inspect.signature(registry.load("model", modeler)).parameters:
+    if callable(modeler) or "neighbours" not in inspect.signature(registry.load("model", modeler)).parameters:
         raise CampaignError(f"modeler {modeler!r} takes no priors: use auto, formulas, pmnf or swc")
     items: list[Neighbour] = []
     counts: Measurements | None = None

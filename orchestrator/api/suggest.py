@@ -13,6 +13,7 @@ from orchestrator.api.fit import chosen_modeler
 from orchestrator.control import suggest as question
 from orchestrator.control.suggest import Question, Suggestion
 from orchestrator.errors import MeasurementError
+from orchestrator.models.base import Modeler
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Point, Value
 from orchestrator.units import did_you_mean
@@ -35,7 +36,7 @@ def suggest(
     batch_size: int = 4,
     values: Mapping[str, Iterable[Value]] | None = None,
     constraints: Names | None = (),
-    modeler: str = "auto",
+    modeler: str | Modeler = "auto",
     options: Mapping[str, Any] | None = None,
     strategy: str = "information",
     seed: int = 0,

@@ -13,7 +13,10 @@ import pytest
 
 import orchestrator as mo
 from orchestrator.api.fit import chosen_modeler, fit_measurements
+from orchestrator.models.base import Model
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.readers.load import load
+from orchestrator.types import Measurements
 
 matplotlib.use("agg")
 
@@ -32,6 +35,23 @@ def table(**more: object) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def models() -> mo.Models:
     return mo.fit(table(), parameters=["p", "n"], response="time", callpath="region")
+
+
+def test_a_modeler_may_be_a_function_of_ones_own() -> None:
+    seen = []
+
+    def own(measurements: Measurements) -> tuple[Model, ...]:
+        seen.append(measurements.parameters)
+        return tuple(modeler()(measurements))
+
+    frame = pd.DataFrame({"p": [1, 2, 4, 8, 16], "time": [2.0, 3.0, 5.0, 9.0, 17.0]})
+    models = mo.fit(frame, ["p"], "time", modeler=own)
+    assert seen and models.predict(p=32)["value"].tolist() == pytest.approx([33], rel=0.02)
+    assert not mo.compare(frame, frame, ["p"], "time", modeler=own).empty
+    with pytest.raises(mo.CampaignError, match="has its options already, but ridge was given too"):
+        mo.fit(frame, ["p"], "time", modeler=own, ridge=1.0)
+    with pytest.raises(mo.CampaignError, match="takes no priors"):
+        mo.fit(frame, ["p"], "time", modeler=own, priors={"old": frame})
 
 
 def test_a_model_per_call_path(models: mo.Models) -> None:
