@@ -162,9 +162,9 @@ def without_number(prediction: Mapping[str, Any]) -> str:
         return "the prediction is not a finite number"
     intervals = [prediction, *prediction.get("intervals", ())]
     endless = any(number(item[end]) is None for item in intervals for end in ("low", "high"))
-    return (
-        "an interval has no finite end: so far from the measurements, nearly anything is possible" * endless
-    )
+    if endless:
+        return "an interval has no finite end: so far from the measurements, nearly anything is possible"
+    return ""
 
 
 def number(value: float | None) -> float | None:
