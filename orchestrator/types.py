@@ -183,6 +183,8 @@ class AttemptRequest:
         Empty: this one has its own.
     likely
         Seconds that it takes at most as far as is known; None where nothing is.
+    begun
+        Whether it was seen running before this controller began: it is not absent although its files are.
     """
 
     attempt: Attempt
@@ -199,6 +201,7 @@ class AttemptRequest:
     memory: float = 1.0
     pack: str = ""
     likely: float | None = None
+    begun: bool = False
 
 
 class AttemptState(StrEnum):

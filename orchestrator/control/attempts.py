@@ -51,6 +51,7 @@ def request(
         script="" if simulated else script(assembly, point, resources, attempt.run.kind),
         files={} if simulated else dict(application.files(values)),
         executable="" if simulated else campaign.executable_at(point, attempt.run.kind),
+        begun=flight.running,
     )
 
 

@@ -48,7 +48,7 @@ WRITE_PATIENCE = 30.0  # seconds to retry writing the outcome while the disk is 
 
 _NAP = 0.5  # seconds: reading two clocks takes less, also on a busy machine, and no machine sleeps so briefly
 
-_MODULE = "orchestrator.executors.attempt.worker"
+MODULE = "orchestrator.executors.attempt.worker"
 _PROBE, _ROOM = ".room", 65536  # a file, and its bytes, that must fit where an attempt writes
 _GROWTH = 1024  # bytes that the final record may be longer than the first
 _NEXT = ".next"  # suffix of the file that becomes the final record
@@ -129,9 +129,17 @@ def _write_final(directory: str, record: dict[str, object]) -> int:
             _write_record(record, _NEXT)
             return DONE
         except OSError as error:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or _is_deleted():
                 return _broken(f"cannot record the outcome in {directory}: {error}")
             time.sleep(0.5)
+
+
+def _is_deleted() -> bool:
+    """Return whether the program deleted the working directory, so that no file can be created any more."""
+    try:
+        return os.stat(os.curdir).st_nlink == 0
+    except OSError:
+        return False
 
 
 def _write_and_close(file: int, text: str, durable: bool = True) -> None:
@@ -386,7 +394,7 @@ def command(directory: str) -> list[str]:
 
     Python starts isolated (``-I -S``): no variable of the user and no ``site-packages`` changes what runs.
     """
-    code = f"import sys; sys.path.append({_ROOT!r}); from {_MODULE} import main; main()"
+    code = f"import sys; sys.path.append({_ROOT!r}); from {MODULE} import main; main()"
     return [os.path.realpath(sys.executable), "-I", "-S", "-c", code, directory]
 
 

@@ -112,6 +112,18 @@ def sleep_until_one_ends(pidfds: Iterable[int | None], seconds: float) -> None:
     poll.poll(math.ceil(min(seconds, _LONGEST_SLEEP) * 1000))
 
 
+def owners(directory: Path) -> list[int]:
+    """Return the processes that own an attempt, where its files do not name them any more."""
+    return [pid for pid in processes.marked(directory) if _is_owner(pid)]
+
+
+def _is_owner(pid: int) -> bool:
+    try:
+        return worker.MODULE in processes.read_text(f"/proc/{pid}/cmdline")
+    except OSError:  # it has just ended
+        return False
+
+
 def end_survivors(directory: Path) -> int | None:
     """Kill the processes that an attempt left behind; return how many, None if they do not die."""
     ended: set[int] = set()

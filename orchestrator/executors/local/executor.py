@@ -267,9 +267,8 @@ class LocalExecutor:
             self._beginning.add(request.name)
             return Observation(request.attempt, AttemptState.QUEUED)
         how = self._ends.get(request.name)
-        if how is not None and not request.directory.exists():
-            most = self.reserved_seconds(request.limit)  # final: no record will ever say more
-            return _lost(request, most, f"its directory was deleted: {request.directory}")
+        if not (request.directory / worker.REQUEST).exists():
+            return self._without_files(request, how is not None)
         if how is not None:
             directory.require_room(request.directory)
         if how is not None and worker.claim(request.directory, "controller: it ended before it began"):
@@ -277,6 +276,26 @@ class LocalExecutor:
         if (request.directory / worker.CLAIM).exists():  # claimed since we looked
             return self._look_up(request)
         return Observation(request.attempt, AttemptState.ABSENT)
+
+    def _without_files(self, request: AttemptRequest, ended: bool) -> Observation:
+        """Classify an attempt whose files are gone, or were never there.
+
+        A program may empty or delete its working directory, and somebody may move it. What began is not
+        absent then: it would be executed a second time.
+        """
+        adopted = self._adopt(request, detached.owners(request.directory))
+        if adopted is not None:
+            return adopted
+        if (request.directory / worker.RECORD).exists():  # written since we looked
+            return self._look_up(request)
+        survivors = detached.end_survivors(request.directory)
+        if survivors is None:
+            return _does_not_die(request)
+        if not (ended or survivors or request.begun):
+            return Observation(request.attempt, AttemptState.ABSENT)
+        most = self.reserved_seconds(request.limit)  # final: no record will ever say more
+        what = "its files were" if request.directory.exists() else "its directory was"
+        return _lost(request, most, f"{what} deleted: {request.directory}")
 
     def _without_start(self, request: AttemptRequest, gone: Observation) -> Observation:
         """Withdraw an attempt whose process claimed it, and ended before it started anything.
@@ -327,12 +346,16 @@ def _lost(request: AttemptRequest, elapsed: float | None, reason: str) -> Observ
     return Observation(request.attempt, AttemptState.LOST, elapsed=elapsed, reason=reason)
 
 
+def _does_not_die(request: AttemptRequest) -> Observation:
+    reason = f"its processes do not die: end them ({processes.marked(request.directory)})"
+    return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
+
+
 def _classify_gone(request: AttemptRequest, record: AttemptRecord | None, most: float) -> Observation:
     """Declare lost an attempt that was claimed and is gone; end what it left, charge an upper bound."""
     survivors = detached.end_survivors(request.directory)
     if survivors is None:
-        reason = f"its processes do not die: end them ({processes.marked(request.directory)})"
-        return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
+        return _does_not_die(request)
     if record is None:  # which is written before anything is started
         return _lost(request, 0.0, f"it ended before it started anything; see {request.directory / 'stderr'}")
     now = time.time()

@@ -5,19 +5,23 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.executors.attempt import directory as files
-from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt import processes, worker
 from orchestrator.executors.attempt.directory import DirectoryUnwritable
+from orchestrator.executors.local import detached
 from orchestrator.executors.local.executor import LocalExecutor
 from orchestrator.types import AttemptState
 from tests.executors.attempt.attempts import UNTIL_GO, one
 from tests.executors.under_test import ExecutorUnderTest, run, wait_for_file, watch
+from tests.processes import wait_until_dead
 
 
 def full(number: int) -> Callable[..., Any]:
@@ -79,6 +83,65 @@ def test_no_room_for_the_record_fails_no_attempt(
     found = one(LocalExecutor(slots=1), request)
     assert (found.state, found.revoked) == (AttemptState.ABSENT, True)
     assert not (request.directory / "started").exists()
+
+
+def _kill(pids: list[int]) -> None:
+    """Kill processes at once: none can act on the death of another."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            processes.kill(pid, number)
+    wait_until_dead(*pids)
+
+
+GONE = [
+    pytest.param("rm -rf ./*", id="emptied"),
+    pytest.param('rm -rf "$PWD"', id="deleted"),
+    pytest.param('mv "$PWD" "$PWD-elsewhere"', id="moved"),
+]
+"""What a program does to its working directory."""
+
+
+@pytest.mark.parametrize("script", GONE)
+def test_a_new_controller_adopts_what_runs_in_a_directory_without_its_files(
+    machine: ExecutorUnderTest, tmp_path: Path, script: str
+) -> None:
+    log, go = tmp_path / "log", tmp_path / "go"
+    request = machine.request(f"{script}; echo begun >> {log}; until [ -e {go} ]; do sleep 0.1; done\n")
+    LocalExecutor(slots=1).submit([request])
+    wait_for_file(log)
+    executor = LocalExecutor(slots=1)
+    assert [item.state for item in executor.find([request])] == [AttemptState.RUNNING]
+    executor.cancel([request])
+    wait_until_dead(*processes.marked(request.directory))
+    assert log.read_text() == "begun\n"
+
+
+@pytest.mark.parametrize("script", GONE)
+def test_what_began_is_not_absent_though_its_files_and_owners_are_gone(
+    machine: ExecutorUnderTest, tmp_path: Path, script: str
+) -> None:
+    log = tmp_path / "log"
+    request = machine.request(f"{script}; echo begun >> {log}; exec sleep 600\n")
+    LocalExecutor(slots=1).submit([request])
+    wait_for_file(log)
+    _kill(processes.marked(request.directory))
+    executor = LocalExecutor(slots=1)
+    found = one(executor, replace(request, begun=True))
+    assert (found.state, found.elapsed) == (AttemptState.LOST, executor.reserved_seconds(request.limit))
+    assert "deleted" in found.reason
+
+
+def test_what_a_program_left_in_an_emptied_directory_is_ended(
+    machine: ExecutorUnderTest, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    request = machine.request(f"rm -rf ./*; setsid sleep 600 & echo begun >> {log}; exec sleep 600\n")
+    LocalExecutor(slots=1).submit([request])
+    wait_for_file(log)
+    _kill(detached.owners(request.directory))
+    executor = LocalExecutor(slots=1)
+    assert one(executor, request).state is AttemptState.LOST
+    assert not processes.marked(request.directory)
 
 
 def test_what_waited_for_cores_when_its_directory_was_deleted_begins_again(
