@@ -251,7 +251,7 @@ class LocalExecutor:
         if adopted is not None:
             return adopted
         gone = _classify_gone(request, record, self.reserved_seconds(request.limit))
-        return self._without_start(request, gone) if record is None else gone
+        return gone if record is not None or _printed(request) else self._without_start(request, gone)
 
     def _is_silent(self, request: AttemptRequest) -> bool:
         """Return whether an attempt elsewhere has given no sign of life since this controller looks."""
@@ -267,8 +267,9 @@ class LocalExecutor:
             self._beginning.add(request.name)
             return Observation(request.attempt, AttemptState.QUEUED)
         how = self._ends.get(request.name)
-        if not (request.directory / worker.REQUEST).exists():
-            return self._without_files(request, how is not None)
+        began = _printed(request)
+        if began or not (request.directory / worker.REQUEST).exists():
+            return self._without_files(request, began or how is not None)
         if how is not None:
             directory.require_room(request.directory)
         if how is not None and worker.claim(request.directory, "controller: it ended before it began"):
@@ -277,8 +278,8 @@ class LocalExecutor:
             return self._look_up(request)
         return Observation(request.attempt, AttemptState.ABSENT)
 
-    def _without_files(self, request: AttemptRequest, ended: bool) -> Observation:
-        """Classify an attempt whose files are gone, or were never there.
+    def _without_files(self, request: AttemptRequest, began: bool) -> Observation:
+        """Classify an attempt whose claim and record are gone, or were never there.
 
         A program may empty or delete its working directory, and somebody may move it. What began is not
         absent then: it would be executed a second time.
@@ -291,11 +292,9 @@ class LocalExecutor:
         survivors = detached.end_survivors(request.directory)
         if survivors is None:
             return _does_not_die(request)
-        if not (ended or survivors or request.begun):
+        if not (began or survivors or request.begun):
             return Observation(request.attempt, AttemptState.ABSENT)
-        most = self.reserved_seconds(request.limit)  # final: no record will ever say more
-        what = "its files were" if request.directory.exists() else "its directory was"
-        return _lost(request, most, f"{what} deleted: {request.directory}")
+        return _deleted(request, self.reserved_seconds(request.limit))
 
     def _without_start(self, request: AttemptRequest, gone: Observation) -> Observation:
         """Withdraw an attempt whose process claimed it, and ended before it started anything.
@@ -346,6 +345,17 @@ def _lost(request: AttemptRequest, elapsed: float | None, reason: str) -> Observ
     return Observation(request.attempt, AttemptState.LOST, elapsed=elapsed, reason=reason)
 
 
+def _printed(request: AttemptRequest) -> bool:
+    """Return whether the script of an attempt was started: the file that it prints into is there."""
+    return (request.directory / worker.STDOUT).exists()
+
+
+def _deleted(request: AttemptRequest, most: float) -> Observation:
+    """Report an attempt without its record as lost; the charge is final: no record will ever say more."""
+    what = "its files were" if request.directory.exists() else "its directory was"
+    return _lost(request, most, f"{what} deleted: {request.directory}")
+
+
 def _does_not_die(request: AttemptRequest) -> Observation:
     reason = f"its processes do not die: end them ({processes.marked(request.directory)})"
     return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
@@ -356,6 +366,8 @@ def _classify_gone(request: AttemptRequest, record: AttemptRecord | None, most: 
     survivors = detached.end_survivors(request.directory)
     if survivors is None:
         return _does_not_die(request)
+    if record is None and _printed(request):
+        return _deleted(request, most)
     if record is None:  # which is written before anything is started
         return _lost(request, 0.0, f"it ended before it started anything; see {request.directory / 'stderr'}")
     now = time.time()

@@ -131,6 +131,20 @@ def test_what_began_is_not_absent_though_its_files_and_owners_are_gone(
     assert "deleted" in found.reason
 
 
+@pytest.mark.parametrize("names", ["*.json", "attempt.json claim"])
+def test_what_printed_began_though_its_record_is_deleted(
+    machine: ExecutorUnderTest, tmp_path: Path, names: str
+) -> None:
+    log = tmp_path / "log"
+    request = machine.request(f"rm -f {names}; echo begun >> {log}; exec sleep 600\n")
+    LocalExecutor(slots=1).submit([request])
+    wait_for_file(log)
+    _kill(processes.marked(request.directory))
+    executor = LocalExecutor(slots=1)
+    found = one(executor, request)
+    assert (found.state, found.elapsed) == (AttemptState.LOST, executor.reserved_seconds(request.limit))
+
+
 def test_what_a_program_left_in_an_emptied_directory_is_ended(
     machine: ExecutorUnderTest, tmp_path: Path
 ) -> None:
