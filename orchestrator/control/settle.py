@@ -314,6 +314,8 @@ def _tails(request: AttemptRequest) -> dict[str, str]:
     tails = {}
     for name in ("stderr", "stdout"):
         path = request.directory / name
+        if not path.is_file():  # opening a pipe would wait for a writer for ever
+            continue
         try:
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - _TAIL))

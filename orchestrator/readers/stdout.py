@@ -26,6 +26,8 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
         Where a file cannot be read, the application does not find its values in the output, or a value is
         not finite or negative. A negative remainder of a longer time is 0, within the errors of both.
     """
+    for name in ("stdout", "stderr"):
+        _refuse_pipe(directory / name)
     texts = {"stdout": text_of(directory / "stdout"), "stderr": ""}
     if (directory / "stderr").exists():
         texts["stderr"] = text_of(directory / "stderr")
@@ -83,12 +85,19 @@ def text_of(path: Path) -> str:
 
 def parts_of(path: Path) -> Iterator[str]:
     """Yield all that a file says, in parts of whole lines; raises ``ReadError``."""
+    _refuse_pipe(path)
     try:
         with path.open("rb") as stream:
             while part := stream.read(LIMIT):
                 yield _decoded(part + (b"" if part.endswith(b"\n") else stream.readline(LIMIT)))
     except OSError as error:
         raise ReadError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _refuse_pipe(path: Path) -> None:
+    """Refuse what a program put in place of its output: opening a pipe would wait for a writer for ever."""
+    if path.exists() and not path.is_file():
+        raise ReadError(f"{path}: is no regular file any more: the program replaced it")
 
 
 def _decoded(content: bytes) -> str:

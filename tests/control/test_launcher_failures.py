@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,20 @@ def test_an_exit_code_that_srun_reports_is_the_applications(tmp_path: Path) -> N
     event = finished(1, tmp_path)
     assert event.failure is FailureClass.APPLICATION
     assert event.reason == "exit code 1; last line of stderr: no input"
+
+
+def test_a_pipe_in_place_of_an_output_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "stderr")
+    writer = threading.Thread(target=(tmp_path / "stderr").write_text, args=["no input"], daemon=True)
+    writer.start()
+    try:
+        assert finished(1, tmp_path).reason == "exit code 1"
+        writer.join(0.2)
+        assert writer.is_alive(), "nobody opened the pipe"
+    finally:
+        reader = os.open(tmp_path / "stderr", os.O_RDONLY | os.O_NONBLOCK)
+        writer.join(10)
+        os.close(reader)
 
 
 @pytest.mark.parametrize(

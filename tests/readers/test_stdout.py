@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -60,6 +62,22 @@ def test_what_is_read_from_stderr_is_said_to_be_looked_for_there(tmp_path: Path)
 def test_a_missing_stderr_is_empty(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("out")
     assert texts_of(tmp_path)["stderr"] == ""
+
+
+def test_a_pipe_in_place_of_the_output_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "stdout")
+    # Who opens the pipe after all gets its content: the test fails instead of waiting.
+    writer = threading.Thread(target=(tmp_path / "stdout").write_text, args=["t=1"], daemon=True)
+    writer.start()
+    try:
+        with pytest.raises(ReadError, match="is no regular file any more: the program replaced it"):
+            texts_of(tmp_path)
+        with pytest.raises(ReadError, match="no regular file"):
+            list(stdout.parts_of(tmp_path / "stdout"))
+    finally:
+        reader = os.open(tmp_path / "stdout", os.O_RDONLY | os.O_NONBLOCK)
+        writer.join(10)
+        os.close(reader)
 
 
 def test_what_is_no_utf_8_is_read_as_latin_1(tmp_path: Path) -> None:
