@@ -314,6 +314,8 @@ class LocalExecutor:
         adopted = self._adopt(request, processes.marked(request.directory))
         if adopted:
             return adopted
+        if _is_closed(request):
+            return _lost(request, self.reserved_seconds(request.limit), str(error))
         how = self._ends.get(request.name)
         if how is not None and not (request.directory / worker.RECORD).exists():
             # Our own process ended, so nothing will be written any more, and without a record nothing began.
@@ -343,6 +345,14 @@ def _rejected(request: AttemptRequest, reason: str) -> Observation:
 
 def _lost(request: AttemptRequest, elapsed: float | None, reason: str) -> Observation:
     return Observation(request.attempt, AttemptState.LOST, elapsed=elapsed, reason=reason)
+
+
+def _is_closed(request: AttemptRequest) -> bool:
+    """Return whether a program took away the right to look into its directory: no look will ever say more."""
+    try:
+        return request.directory.stat().st_mode & 0o500 != 0o500
+    except OSError:
+        return False
 
 
 def _printed(request: AttemptRequest) -> bool:

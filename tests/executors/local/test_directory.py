@@ -145,6 +145,19 @@ def test_what_printed_began_though_its_record_is_deleted(
     assert (found.state, found.elapsed) == (AttemptState.LOST, executor.reserved_seconds(request.limit))
 
 
+def test_a_directory_that_a_program_closed_is_not_waited_for(machine: ExecutorUnderTest) -> None:
+    request = machine.request("echo begun\n")
+    run(LocalExecutor(slots=1), request)
+    (request.directory / "attempt.json").unlink()
+    (request.directory / "attempt.json").mkdir()  # the tests' user may read whatever its mode is
+    executor = LocalExecutor(slots=1)
+    assert one(executor, request).state is AttemptState.UNKNOWN
+    request.directory.chmod(0)
+    found = one(executor, request)
+    request.directory.chmod(0o700)
+    assert (found.state, found.elapsed) == (AttemptState.LOST, executor.reserved_seconds(request.limit))
+
+
 def test_what_a_program_left_in_an_emptied_directory_is_ended(
     machine: ExecutorUnderTest, tmp_path: Path
 ) -> None:
