@@ -14,6 +14,8 @@ from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import RunStatus, State
 from tests.crash import campaign_in_child
+from tests.executors.under_test import processes_of
+from tests.processes import wait_until_dead
 
 # The program notes when each attempt begins and ends, and prints a value that depends on its point only.
 CAMPAIGN = """
@@ -90,6 +92,24 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run_to_the_end(directory) == 0
     check(directory, directory)
     return directory
+
+
+def test_a_run_that_deleted_its_directory_while_no_controller_ran_is_charged_and_not_repeated(
+    tmp_path: Path,
+) -> None:
+    delete = 'case {p}-{n}$PWD in 1-10*attempt-1) rm -rf "$PWD";; esac; sleep 0.3'
+    directory = tmp_path / "deleted"
+    text = text_for(directory).replace("sleep 0.05", delete)
+    assert campaign_in_child(text, directory, "after", 5) == -9
+    wait_until_dead(*processes_of(directory))  # so that nothing is left but what the journal has seen
+    deleted = "p=1,n=10/time-1/attempt-1"
+    now = existing.replayed(directory)
+    assert deleted in {attempt.id for attempt, item in now.in_flight.items() if item.running}
+    assert campaign_in_child(text, directory) == 0
+    entries = [entry.event for entry in read(directory / FILE_NAME)]
+    charged = {event.attempt.id: event.cost for event in entries if isinstance(event, events.AttemptFinished)}
+    assert charged[deleted] > 20, "what was reserved"
+    check_log(directory.with_suffix(".log"), attempts=set(charged))
 
 
 @pytest.mark.slow
