@@ -203,6 +203,7 @@ def test_times_with_their_unit_are_in_seconds_in_every_format(tmp_path: Path, sp
         (b"PK\x03\x04...xl/workbook.xml", "save its table as CSV"),
         (b"PK\x03\x04...", "a ZIP archive; if it is an Extra-P"),
     ],
+    ids=["compressed", "workbook", "archive"],
 )
 def test_files_that_hold_files_say_what_to_do(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "a.bin").write_bytes(content)
