@@ -189,16 +189,20 @@ def test_active_measures_where_the_models_are_unsure(model: TrueModel) -> None:
     assert (chosen(view) > 500).mean() > 0.8
 
 
-def test_active_prefers_cheap_runs_that_teach_as_much() -> None:
-    view = make_view(
+def wide_view() -> View:
+    """Two measured points of many, where the models are unsure; each run costs 1."""
+    return make_view(
         Box((WIDE, LEVEL)),
         done={Point.of(n=10, level=0): 1, Point.of(n=990, level=3): 1},
         models=(Wide("main->f0"),),
-        batch_size=10,
         maximum_repetitions=1,
         round=2,
-        budget_left=1000.0,
+        cost=lambda p: 1.0,
     )
+
+
+def test_active_prefers_cheap_runs_that_teach_as_much() -> None:
+    view = replace(wide_view(), batch_size=10, budget_left=1000.0)
     dear = replace(view, costs=lambda points: [100.0 if p["level"] == 3 else 1.0 for p in points])
     choices = active.strategy(start=2)(dear, np.random.default_rng(1))
     assert sum(choice.point["level"] == 3 for choice in choices) <= 2
@@ -221,15 +225,7 @@ def test_a_batch_is_chosen_jointly() -> None:
 
 
 def test_a_round_is_larger_where_its_runs_are_nearly_free() -> None:
-    view = make_view(
-        Box((WIDE, LEVEL)),
-        done={Point.of(n=10, level=0): 1, Point.of(n=990, level=3): 1},
-        models=(Wide("main->f0"),),
-        batch_size=4,
-        maximum_repetitions=1,
-        round=2,
-        cost=lambda p: 1.0,
-    )
+    view = replace(wide_view(), batch_size=4)
     sizes = [
         len(active.strategy(start=2)(replace(view, budget_left=budget), np.random.default_rng(1)))
         for budget in (100.0, 1000.0, 1e6, math.inf)

@@ -18,7 +18,7 @@ from orchestrator.executors.attempt import processes, worker
 from orchestrator.executors.attempt.directory import DirectoryUnwritable
 from orchestrator.executors.local import detached
 from orchestrator.executors.local.executor import LocalExecutor
-from orchestrator.types import AttemptState
+from orchestrator.types import AttemptRequest, AttemptState
 from tests.executors.attempt.attempts import UNTIL_GO, one
 from tests.executors.under_test import ExecutorUnderTest, run, wait_for_file, watch
 from tests.processes import wait_until_dead
@@ -116,15 +116,20 @@ def test_a_new_controller_adopts_what_runs_in_a_directory_without_its_files(
     assert log.read_text() == "begun\n"
 
 
-@pytest.mark.parametrize("script", GONE)
-def test_what_began_is_not_absent_though_its_files_and_owners_are_gone(
-    machine: ExecutorUnderTest, tmp_path: Path, script: str
-) -> None:
-    log = tmp_path / "log"
+def _killed_after(script: str, machine: ExecutorUnderTest, log: Path) -> AttemptRequest:
+    """Submit a script, and kill all its processes once it has done what it does."""
     request = machine.request(f"{script}; echo begun >> {log}; exec sleep 600\n")
     LocalExecutor(slots=1).submit([request])
     wait_for_file(log)
     _kill(processes.marked(request.directory))
+    return request
+
+
+@pytest.mark.parametrize("script", GONE)
+def test_what_began_is_not_absent_though_its_files_and_owners_are_gone(
+    machine: ExecutorUnderTest, tmp_path: Path, script: str
+) -> None:
+    request = _killed_after(script, machine, tmp_path / "log")
     executor = LocalExecutor(slots=1)
     found = one(executor, replace(request, begun=True))
     assert (found.state, found.elapsed) == (AttemptState.LOST, executor.reserved_seconds(request.limit))
@@ -135,11 +140,7 @@ def test_what_began_is_not_absent_though_its_files_and_owners_are_gone(
 def test_what_printed_began_though_its_record_is_deleted(
     machine: ExecutorUnderTest, tmp_path: Path, names: str
 ) -> None:
-    log = tmp_path / "log"
-    request = machine.request(f"rm -f {names}; echo begun >> {log}; exec sleep 600\n")
-    LocalExecutor(slots=1).submit([request])
-    wait_for_file(log)
-    _kill(processes.marked(request.directory))
+    request = _killed_after(f"rm -f {names}", machine, tmp_path / "log")
     executor = LocalExecutor(slots=1)
     found = one(executor, request)
     assert (found.state, found.elapsed) == (AttemptState.LOST, executor.reserved_seconds(request.limit))
