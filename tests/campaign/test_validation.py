@@ -91,3 +91,9 @@ def test_a_point_that_the_application_cannot_run_is_named_although_it_would_be_v
     )
     with pytest.raises(CampaignError, match=r"^f.yaml:10: evaluation_point: .* level 0 divides space into"):
         loader.loads(text, "f.yaml")
+
+
+def test_a_category_may_be_below_0_whatever_the_model() -> None:
+    category = "{n: [1, 2, 4], mode: {values: [-1, 0], type: categorical}}\nmodel: pmnf"
+    text = TEXT.replace("{n: [1, 2, 4]}", category).replace("{n: 8}", "{n: 8, mode: 0}")
+    assert loader.loads(text, "f.yaml").model.name == "pmnf"

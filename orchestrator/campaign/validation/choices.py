@@ -44,10 +44,10 @@ def powers(campaign: Campaign) -> Problems:
     if campaign.model.name not in _OF_POWERS:
         return
     for item in campaign.parameters:
-        below = [value for value in item.values if isinstance(value, (int, float)) and value < 0]
-        if below:
+        least = 0.0 if item.categorical else min(map(float, item.values))
+        if least < 0:
             yield Problem(
                 ("parameters", item.name),
-                f"model {campaign.model.name} has no powers of {format_value(below[0])}: shift or rescale "
+                f"model {campaign.model.name} has no powers of {format_value(least)}: shift or rescale "
                 f"{item.name}, make it categorical, or use model auto",
             )
