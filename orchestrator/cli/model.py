@@ -185,22 +185,23 @@ def _print(described: Sequence[dict[str, Any]], levels: Sequence[float], runs: i
 def _notes(described: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield the notes on models; those that many share, but for their figures, once with their number."""
     own = [
-        (f"{label(item)} {item['metric']}", note)
+        (f"{label(item)} {item['metric']}", note, _FIGURE.sub("", note))
         for item in described
         for note in [*item["notes"], *_silences(item)]
     ]
     alike: dict[str, list[str]] = {}
-    for _, note in own:
-        alike.setdefault(_FIGURE.sub("", note), []).append(note)
-    for name, note in own:
-        same = alike.get(_FIGURE.sub("", note), ())
-        if 0 < len(same) <= _EACH:
+    for _, note, kind in own:
+        alike.setdefault(kind, []).append(note)
+    shared = set[str]()
+    for name, note, kind in own:
+        same = alike[kind]
+        if len(same) <= _EACH:
             yield f"{name}: {note}"
-        elif same:
+        elif kind not in shared:
+            shared.add(kind)
             differ = " (others with other figures)" if len(set(same)) > 1 else ""
             yield f"{name} and {len(same) - 1} others: {note}{differ}"
-            del alike[_FIGURE.sub("", note)]
-    if len(alike) < len({_FIGURE.sub("", note) for _, note in own}):
+    if shared:
         yield "all notes of a call path: --callpath NAME; all of them: --json"
 
 

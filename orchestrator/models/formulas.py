@@ -104,22 +104,19 @@ class _Weighing:
         forms = fitter(self.search)
 
         def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
-            if any((group.points < 0).any() for group in groups):
-                return map(self.curves_alone, groups, located)
+            if below := _below_zero(groups):
+                note = (
+                    f"no formula was searched, because of values below 0: {', '.join(below)}; the expression "
+                    "holds near the largest values only"
+                )
+                return [self.curves_alone(*pair, note) for pair in zip(groups, located, strict=True)]
             known = informed(groups, located, self.search.neighbours)
             return map(self.weighed, groups, known, forms(groups, known))
 
         return of_groups(every, self.search.aggregate)
 
-    def curves_alone(self, group: data.Group, located: Located) -> Iterable[Model]:
-        """Return curves without formulas: below 0, there are no powers with fractions as exponents."""
-        below = [
-            name for name, values in zip(group.parameters, group.points.T, strict=True) if min(values) < 0
-        ]
-        note = (
-            f"no formula was searched, because of values below 0: {', '.join(below)}; the expression holds "
-            "near the largest values only"
-        )
+    def curves_alone(self, group: data.Group, located: Located, note: str) -> list[Model]:
+        """Return curves without formulas, with a note that says why."""
         curves = fit(group, located, self.sizes, None)
         return [replace(item, remarks=(*item.remarks, note)) for item in curves]
 
@@ -147,6 +144,18 @@ class _Weighing:
     def of_rest(self, measurements: Measurements) -> tuple[Model, ...]:
         """Model exact values without the laws of some parameters."""
         return replace(self, search=self.search.without_neighbours()).modeler()(measurements)
+
+
+def _below_zero(groups: Sequence[data.Group]) -> list[str]:
+    """Return the parameters with values below 0, which have no powers with fractions as exponents."""
+    return list(
+        dict.fromkeys(
+            name
+            for group in groups
+            for name, values in zip(group.parameters, group.points.T, strict=True)
+            if (values < 0).any()
+        )
+    )
 
 
 def _with_curves(

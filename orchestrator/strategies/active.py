@@ -36,7 +36,7 @@ from orchestrator.strategies.candidates import (
     within_budget,
 )
 from orchestrator.strategies.drawing import Law, drawn_runs
-from orchestrator.strategies.information.price import ROUND_SHARE, Price
+from orchestrator.strategies.information.price import Price
 from orchestrator.strategies.relevance import relevant
 from orchestrator.strategies.sample import new_runs
 from orchestrator.strategies.surrogate import encode
@@ -295,15 +295,14 @@ def _pick(
     free, however few they are.
     """
     size = len(pool)
-    prices = _prices(view, pool, overhead)
+    price = Price.of(view, overhead)
+    prices = _prices(price, pool)
     counts = np.array([view.done.get(run.point, 0) for run in pool])
     fields = list(fields)
     picks: list[_Pick] = []
     forced = list(first)
     spent = 0.0
-    comparable = not view.cost_is_relative and math.isfinite(view.budget_left)
-    least = ROUND_SHARE * view.budget_left if comparable else 0.0
-    while len(picks) < view.batch_size or (spent < least and len(picks) < _MOST_OF_ROUND):
+    while len(picks) < view.batch_size or (spent < price.of_round and len(picks) < _MOST_OF_ROUND):
         closed = np.array([not affordable(view, spent + run.seconds) for run in pool])
         closed |= counts >= view.maximum_repetitions
         if closed.all():
@@ -320,12 +319,11 @@ def _pick(
     return picks
 
 
-def _prices(view: View, pool: Sequence[Candidate], overhead: float) -> Floats:
+def _prices(price: Price, pool: Sequence[Candidate]) -> Floats:
     """Return the price of each run in core-seconds, never less than a share of that of a drawn point.
 
     Cheap runs alone say little of expensive points, however far the models are trusted to carry that.
     """
-    price = Price.of(view, overhead)
     costs = np.array([run.seconds for run in pool])
     return np.maximum(price.of_runs(pool), _LEAST_PRICE * float(costs.mean()) + costs)
 

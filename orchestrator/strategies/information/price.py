@@ -50,6 +50,11 @@ class Price:
         per_run = ROUND_SHARE * view.budget_left / view.batch_size
         return cls(max(overhead, per_run), view.budget_left, LEAST_OF_ROUND / view.batch_size)
 
+    @property
+    def of_round(self) -> float:
+        """Return the least price of a round; 0 where costs cannot be compared with the budget."""
+        return 0.0 if math.isinf(self.budget) else ROUND_SHARE * self.budget
+
     def of_runs(self, runs: Sequence[Candidate]) -> Floats:
         """Return the price of each run."""
         return np.maximum(np.array([run.seconds for run in runs]) + self.per_run, _SMALLEST_COST)
