@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": {"types"},
     "units": {"types", "errors"},
     "storage": {"types", "errors"},
+    "cores": set(),
     "expressions": WORDS,
     "readers": {*WORDS, "expressions"},
     "models": {"types", "errors", "units"},
@@ -40,10 +41,10 @@ ALLOWED: dict[str, set[str]] = {
     "policy": {"types", "errors", "units", "models", "journal", "resources", "strategies"},
     "report": {*RUN, "policy", "strategies"},
     "campaign": {*RUN, *CHOOSE, "policy"},
-    "control": {*RUN, *CHOOSE, "policy", "report", "campaign", "instrumentation"},
-    "evaluation": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "generate"},
+    "control": {"cores", *RUN, *CHOOSE, "policy", "report", "campaign", "instrumentation"},
+    "evaluation": {"cores", *RUN, *CHOOSE, "policy", "report", "campaign", "control", "generate"},
     "doctor": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "instrumentation"},
-    "api": {*RUN, *CHOOSE, "policy", "report", "campaign", "control"},
+    "api": {"cores", *RUN, *CHOOSE, "policy", "report", "campaign", "control"},
     "cli": set(),  # filled below: the top may use everything
     "__main__": {"cli"},
 }

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from orchestrator import registry
+from orchestrator import cores, registry
 from orchestrator.api.arguments import optional_mapping, warn
 from orchestrator.api.fitted import Models
 from orchestrator.api.inputs import of_metrics
 from orchestrator.errors import CampaignError
 from orchestrator.models.base import Model, Modeler
+from orchestrator.models.spread import spread_by
 from orchestrator.models.sums import with_sums
 from orchestrator.types import Measurements
 
@@ -81,18 +82,21 @@ def fit_measurements(
 def chosen_modeler(name: str | Modeler, options: Mapping[str, Any]) -> Modeler:
     """Return a modeler, by name or as it is, which also models call paths as the sum of their parts.
 
+    Fits that take long are spread over the cores of this machine.
+
     Raises
     ------
     CampaignError
         For an unknown name, and for options that it does not take.
     """
     if not callable(name):
-        return with_sums(registry.build("model", name, options, called="modeler"))
+        built = registry.build("model", name, options, called="modeler")
+        return spread_by(cores.spread, with_sums(built))
     if options:
         raise CampaignError(
             f"a modeler that is a function has its options already, but {', '.join(options)} was given too"
         )
-    return with_sums(name)
+    return spread_by(cores.spread, with_sums(name))
 
 
 def learned_from(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator import registry
+from orchestrator import cores, registry
 from orchestrator import resources as cost
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import VARIANT, SharedJobOptions, SlurmOptions
@@ -22,6 +22,7 @@ from orchestrator.journal.measurements import ELAPSED, standing
 from orchestrator.journal.state import State
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
+from orchestrator.models.spread import spread_by
 from orchestrator.models.sums import with_sums
 from orchestrator.policy import effort_runs, failing
 from orchestrator.policy.effort_runs import EffortChecks
@@ -224,7 +225,7 @@ def modeler(campaign: Campaign, further: Mapping[str, Any] | None = None) -> Mod
     options = {**_counted(campaign), **learned, **chosen.options, **(further or {})}
     built: Modeler = registry.build("model", chosen.name, options)
     exclusive = measure.profiler in EXCLUSIVE and not measure.inclusive
-    return built if exclusive else with_sums(built)
+    return spread_by(cores.spread, built if exclusive else with_sums(built))
 
 
 def _counted(campaign: Campaign) -> dict[str, Any]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from orchestrator.cores import one_thread, processes
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -41,12 +38,5 @@ def _results(work: Callable[[Task], Result], tasks: Sequence[Task], workers: int
         with one_thread():
             yield from map(work, tasks)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, context, initializer=one_thread) as pool:
+    with processes(count) as pool:
         yield from pool.map(work, tasks, chunksize=max(1, min(8, len(tasks) // (8 * count))))
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Limit numerical libraries to one thread: every core has a process, and sums keep their order."""
-    limit: AbstractContextManager[object] = threadpool_limits(1)
-    return limit

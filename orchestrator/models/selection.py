@@ -163,8 +163,9 @@ class _Selection:
         left = f"not compared with learners: of {len(series)} call paths, the {len(largest)} largest are"
         known: dict[_Label, Model] = {}
         notes = {_label(item): left for item in series}
-        for item in tracked(largest, "comparing families of models"):
-            found, label = regression.fit(item, self.family, self.memory, self.seed), _label(item)
+        found_of_all = regression.fits(largest, self.family, self.memory, self.seed)
+        for item, found in zip(tracked(largest, "comparing families of models"), found_of_all, strict=True):
+            label = _label(item)
             notes[label] = found.notes[-1]
             if not _is_formula(found, item):
                 known[label] = _with_form(found, self.formula, item.samples, self.seed, forms.get(label))

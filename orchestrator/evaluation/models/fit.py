@@ -16,10 +16,10 @@ import numpy as np
 import yaml
 
 from orchestrator import registry
+from orchestrator.cores import one_thread
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.evaluation.models.samples import of_points
 from orchestrator.evaluation.models.scores import Coverage, Errors, coverage, errors
-from orchestrator.evaluation.parallel import one_thread
 from orchestrator.models.base import Floats, Model, Modeler, holds_at
 from orchestrator.models.intervals import LEVEL, predictive
 from orchestrator.types import Measurements, Point

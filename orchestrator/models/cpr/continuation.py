@@ -66,14 +66,24 @@ def continued_by(learner: Learner, parts: Sequence[float]) -> tuple[Learner, ...
     parts
         Share of each range that lines are fitted to, a learner for each; 0 holds the value at the end.
     """
-    known: WeakKeyDictionary[Samples, Fitted] = WeakKeyDictionary()
-
-    def inside(samples: Samples, rng: np.random.Generator) -> Fitted:
-        if samples not in known:
-            known[samples] = learner.fit(samples, rng)
-        return known[samples]
-
+    inside = _Once(learner)
     return tuple(_continued(learner, inside, part) for part in parts)
+
+
+class _Once:
+    """Fits a learner once to the same samples; a copy in another process begins with none."""
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+        self._known: WeakKeyDictionary[Samples, Fitted] = WeakKeyDictionary()
+
+    def __reduce__(self) -> tuple[type[_Once], tuple[Learner]]:
+        return _Once, (self._learner,)
+
+    def __call__(self, samples: Samples, rng: np.random.Generator) -> Fitted:
+        if samples not in self._known:
+            self._known[samples] = self._learner.fit(samples, rng)
+        return self._known[samples]
 
 
 def _continued(learner: Learner, inside: Fit, part: float) -> Learner:

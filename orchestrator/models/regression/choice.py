@@ -125,18 +125,22 @@ class Memory:
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, Choice] = OrderedDict()
 
-    def choice(self, first: Samples, family: Family, seed: int) -> Choice:
-        """Return the choice for the first measurements: a remembered one if it would be the same."""
-        first = in_order(first)
-        numbers = (first.x, first.y, first.runs)
-        # Ranges and categories are those of all points.
-        text = b"".join(item.tobytes() for item in numbers) + repr(first.axes).encode()
-        key = hashlib.sha256(text).digest()
-        if key not in self._known:
-            self._known[key] = choose(first, family, np.random.default_rng(seed))
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return self._known[key]
+    def get(self, first: Samples) -> Choice | None:
+        """Return the choice that was made for the same first measurements, if it is remembered."""
+        return self._known.get(_key(first))
+
+    def keep(self, first: Samples, choice: Choice) -> None:
+        """Remember a choice."""
+        self._known[_key(first)] = choice
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+
+def _key(samples: Samples) -> bytes:
+    numbers = (samples.x, samples.y, samples.runs)
+    # Ranges and categories are those of all points.
+    text = b"".join(item.tobytes() for item in numbers) + repr(samples.axes).encode()
+    return hashlib.sha256(text).digest()
 
 
 def in_order(samples: Samples) -> Samples:

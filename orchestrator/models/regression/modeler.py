@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from orchestrator.models import data
 from orchestrator.models.base import Floats, Key, Model, Modeler, finite, one_of, smape_of
 from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.noise import AGGREGATES
-from orchestrator.models.regression.choice import Choice, Family, Memory, in_order
+from orchestrator.models.regression.choice import Choice, Family, Memory, choose, in_order
 from orchestrator.models.regression.cross_validation import attempt
 from orchestrator.models.regression.errors import UNKNOWN, Errors
 from orchestrator.models.regression.folds import folds
@@ -20,6 +22,7 @@ from orchestrator.models.regression.learner import Learner, streams
 from orchestrator.models.regression.model import Combination, Continuation, Extrapolation, RegressionModel
 from orchestrator.models.regression.samples import Samples, Series, arranged
 from orchestrator.models.regression.trend import fit_trend
+from orchestrator.models.spread import spread
 from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurements
 
@@ -48,31 +51,71 @@ def modeler_of(family: Family, *, aggregate: str = "auto", seed: int = 0) -> Mod
     def model(measurements: Measurements) -> tuple[Model, ...]:
         series, zeros = arranged(measurements, aggregate)
         models: dict[Key, Model] = {key: ZeroModel.of(key) for key in zeros}
-        with one_blas_thread():
-            for item in series:
-                models[item.callpath, item.metric, ()] = fit(item, family, memory, seed)
+        for item in fits(series, family, memory, seed):
+            models[item.callpath, item.metric, ()] = item
         return data.in_order(measurements, models)
 
     return model
 
 
-def fit(series: Series, family: Family, memory: Memory, seed: int) -> RegressionModel:
-    """Fit the family's best to a call path; ``memory`` saves a choice that was made before.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """A fit that needs nothing else."""
+
+    series: Series
+    family: Family
+    first: Samples | None  # what learners are chosen with; None where points are too few for a choice
+    choice: Choice | None  # the one that was made before with the same
+    seed: int
+
+
+def fits(series: Sequence[Series], family: Family, memory: Memory, seed: int) -> Iterator[RegressionModel]:
+    """Fit the family's best to call paths, in their order; ``memory`` saves choices that were made before.
 
     Raises
     ------
     ModelError
         When no learner can be fitted.
     """
+    tasks = [_task(item, family, memory, seed) for item in series]
+    for task, (choice, model) in zip(tasks, spread(_fitted, tasks), strict=True):
+        if task.first is not None and choice is not None:
+            memory.keep(task.first, choice)
+        yield model
+
+
+def _task(series: Series, family: Family, memory: Memory, seed: int) -> _Task:
     samples = series.samples
     if len(samples) < _FEW or not samples.axes:
-        return _of_few(series, family, np.random.default_rng(seed))
-    try:
-        choice = memory.choice(series.first(), family, seed)
-    except ModelError as error:
-        raise ModelError(f"{series.callpath}: {error}") from error
-    samples = in_order(samples)
-    rng = np.random.default_rng(seed)
+        return _Task(series=series, family=family, first=None, choice=None, seed=seed)
+    first = in_order(series.first())
+    # The function of the series knows all call paths that were measured with it.
+    alone = replace(series, first=partial(_given, first))
+    return _Task(series=alone, family=family, first=first, choice=memory.get(first), seed=seed)
+
+
+def _given(samples: Samples) -> Samples:
+    return samples
+
+
+def _fitted(task: _Task) -> tuple[Choice | None, RegressionModel]:
+    """Return the model of a call path, and the choice behind it if there is one."""
+    rng = np.random.default_rng(task.seed)
+    with one_blas_thread():
+        if task.first is None:
+            return None, _of_few(task.series, task.family, rng)
+        choice = task.choice
+        if choice is None:
+            try:
+                choice = choose(task.first, task.family, np.random.default_rng(task.seed))
+            except ModelError as error:
+                raise ModelError(f"{task.series.callpath}: {error}") from error
+        return choice, _of_choice(task.series, choice, rng)
+
+
+def _of_choice(series: Series, choice: Choice, rng: np.random.Generator) -> RegressionModel:
+    """Fit what was chosen to all samples, and to parts of them for its errors."""
+    samples = in_order(series.samples)
     splits = folds(len(samples), rng)
     learners, weight = zip(*choice.used, strict=True)
     fits = [_combination(learners, weight, samples.rows(split.fitted), rng) for split in splits]

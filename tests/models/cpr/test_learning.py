@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -20,7 +21,7 @@ from orchestrator.models.cpr.growth import chosen_combinations, combinations
 from orchestrator.models.cpr.penalty import Smoothness
 from orchestrator.models.cpr.warm import continued
 from orchestrator.models.regression.cross_validation import beyond
-from orchestrator.models.regression.learner import Learner
+from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.models.regression.trend import Trend, fit_trend, on_trend
 from tests.models.cpr.cases import drawn, waves
@@ -119,6 +120,24 @@ def test_how_tensors_go_on_is_compared_where_the_largest_values_are_left_out() -
     assert of_line < 0.05
     # As the left-out fifth goes on rising by 3 per unit, the value at the edge is 0.3 too low on average.
     assert of_held == pytest.approx(0.3, rel=0.2)
+
+
+def test_a_learner_that_was_fitted_can_be_sent_to_another_process() -> None:
+    fits: list[int] = []
+
+    def fit(samples: Samples, _: np.random.Generator) -> Fitted:
+        fits.append(len(samples))
+        return fit_trend(samples)
+
+    samples, rng = drawn(lambda x: 3 * x[:, 0], 2, 40), np.random.default_rng(0)
+    learners = continued_by(Learner(family="cpr", name="trend", fit=fit), (0.5, 0.0))
+    for learner in learners:
+        learner.fitted(samples, rng)
+    assert fits == [40]
+    for copy, learner in zip(pickle.loads(cloudpickle.dumps(learners)), learners, strict=True):
+        np.testing.assert_array_equal(
+            copy.fitted(samples, rng).at(samples.x), learner.fitted(samples, rng).at(samples.x)
+        )
 
 
 @pytest.mark.parametrize("cells", [False, True])

@@ -6,7 +6,7 @@ import io
 import warnings
 from dataclasses import replace
 
-import joblib  # type: ignore[import-untyped]
+import joblib
 import numpy as np
 import pytest
 

@@ -331,7 +331,7 @@ def test_a_refit_after_few_more_samples_chooses_from_memory(monkeypatch: pytest.
         made.append(len(samples))
         return choose(samples, family, rng)
 
-    monkeypatch.setattr(choice, "choose", counted)
+    monkeypatch.setattr("orchestrator.models.regression.modeler.choose", counted)
     remembering = modeler()
     points = drawn(400, 5)
     for n in (250, 260, 300, 304, 306):  # the series has 244 and 305
@@ -349,7 +349,7 @@ def test_repetitions_that_follow_make_no_choice_anew(monkeypatch: pytest.MonkeyP
         made.append(len(samples))
         return choose(samples, family, rng)
 
-    monkeypatch.setattr(choice, "choose", counted)
+    monkeypatch.setattr("orchestrator.models.regression.modeler.choose", counted)
     rng, remembering = np.random.default_rng(2), modeler()
     points = {p: tuple(v[0] * rng.uniform(0.95, 1.05, runs)) for p, v in drawn(120, 5).items()}
     some, held = dict(list(points.items())[:100]), list(drawn(20, 6))

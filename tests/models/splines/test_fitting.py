@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 from math import exp, log
 
-import joblib  # type: ignore[import-untyped]
+import joblib
 import numpy as np
 import pytest
 
