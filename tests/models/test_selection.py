@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
-from orchestrator import cores
 from orchestrator.errors import ModelError
 from orchestrator.models import formulas, selection
 from orchestrator.models.base import Floats, Model
@@ -23,7 +20,6 @@ from orchestrator.models.regression.formula import formula_learner
 from orchestrator.models.regression.model import RegressionModel
 from orchestrator.models.regression.samples import arranged
 from orchestrator.models.selection import modeler
-from orchestrator.models.spread import spread_by
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -165,33 +161,6 @@ def test_families_are_compared_for_the_largest_of_many_call_paths(monkeypatch: p
     for label in (("a", "time"), ("b", "time")):
         assert "not compared with learners: of 5 call paths, the 3 largest are" in notes[label]
     assert told == [("comparing families of models", done, 3) for done in range(4)]
-
-
-def test_models_are_the_same_when_their_fits_are_spread_over_processes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cores, "_WORTH", 0.0)
-    monkeypatch.setattr(cores, "_cores", lambda: 2)
-    there: list[int] = []
-
-    def spread(work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        for result, process in cores.spread(lambda task: (work(task), os.getpid()), tasks):
-            there.append(process)
-            yield result
-
-    def jumps(p: float, n: float) -> float:
-        return p * n * (3.0 if p * n % 40 < 20 else 1.0)
-
-    names = ("a", "b", "c")
-    items = tuple(Measurement(name, "time", grid(jumps, repetitions=1)) for name in names)
-    known = Measurements(("p", "n"), items)
-    families = ["formulas", "splines"]
-    plain, other = modeler(families=families), spread_by(spread, modeler(families=families))
-    assert [item.document() for item in other(known)] == [item.document() for item in plain(known)]
-    assert len(set(there)) == 3 and there[0] == os.getpid()
-    there.clear()
-    other(known)  # with the choices that were made
-    assert len(there) == 3
 
 
 @pytest.mark.slow

@@ -40,6 +40,7 @@ from orchestrator.models.pmnf.options import Options
 from orchestrator.models.pmnf.solution import Task
 from orchestrator.models.pmnf.solver import solve
 from orchestrator.models.pmnf.trends import falling, remarks
+from orchestrator.models.spread import spread
 from orchestrator.types import Measurements, Point, format_value
 
 # Hypotheses that are fitted closely, at most. Thousands may explain few measurements, and to leave some out
@@ -173,11 +174,17 @@ def check_parameters(group: data.Group) -> None:
 
 
 def _parted(group: data.Group, located: Located, options: Options) -> list[PmnfModel]:
-    """Model the call paths of a group, some after the others."""
+    """Model the call paths of a group, some together."""
     rows = np.arange(len(group.labels))
     parts = np.split(rows, range(_TOGETHER, len(rows), _TOGETHER))
-    solved = (_solved(group.take(part), located.rows(part), options) for part in parts)
-    return [model for part in solved for model in _models(part, options)]
+    tasks = [(group.take(part), located.rows(part), options) for part in parts]
+    return [model for models in spread(_of_part, tasks) for model in models]
+
+
+def _of_part(task: tuple[data.Group, Located, Options]) -> list[PmnfModel]:
+    group, located, options = task
+    with one_blas_thread(), np.errstate(all="ignore"):
+        return _models(_solved(group, located, options), options)
 
 
 def _models(solved: Solved, options: Options) -> list[PmnfModel]:
