@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Category, Floats, Model, Modeler, Prediction, unit_of
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import Predictive, predictive
+from orchestrator.models.spread import spread
 from orchestrator.models.symbolic import Symbolic, terms_of
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -58,11 +60,8 @@ def refitted(modeler: Modeler, *, refits: int = REFITS, seed: int = 0) -> Modele
         rng = np.random.default_rng([seed, refits])
         models = modeler(measurements)
         found: dict[tuple[str, str, Category], list[Model]] = {}
-        for _ in range(refits):
-            try:
-                again = modeler(resampled(measurements, rng))
-            except ModelError:
-                continue  # the drawn runs were too few for any model
+        draws = [resampled(measurements, rng) for _ in range(refits)]
+        for again in spread(partial(_fitted, modeler), draws):
             for other in again:
                 found.setdefault((other.callpath, other.metric, other.category), []).append(other)
         return tuple(
@@ -70,6 +69,13 @@ def refitted(modeler: Modeler, *, refits: int = REFITS, seed: int = 0) -> Modele
         )
 
     return model
+
+
+def _fitted(modeler: Modeler, drawn: Measurements) -> tuple[Model, ...]:
+    try:
+        return modeler(drawn)
+    except ModelError:
+        return ()  # the drawn runs were too few for any model
 
 
 def resampled(measurements: Measurements, rng: np.random.Generator) -> Measurements:
