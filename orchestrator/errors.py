@@ -72,6 +72,10 @@ class ExecutorError(OrchestratorError):
     """An executor that cannot work at all (no launcher, no Slurm)."""
 
 
+class PluginError(OrchestratorError):
+    """A plug-in of another distribution that fails, or returns what its contract does not allow."""
+
+
 class SubmitRejected(ExecutorError):
     """A submission that certainly did not happen, so the attempt cost nothing."""
 

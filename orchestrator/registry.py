@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import CampaignError, ModelError
+from orchestrator.guards import guarded
 from orchestrator.types import Application
 from orchestrator.units import did_you_mean
 
@@ -284,7 +285,7 @@ def _load_from_entry_point(kind: str, name: str) -> Any:
     if not fits:
         wanted = "an orchestrator.types.Application" if kind == "application" else "a function"
         raise CampaignError(f"{origin} is {type(part).__name__}, not {wanted}: correct its entry point")
-    return part
+    return guarded(kind, part, origin)
 
 
 def _check_adapters_are_ours() -> None:

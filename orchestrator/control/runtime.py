@@ -17,7 +17,7 @@ from orchestrator.control import assembly as plugins
 from orchestrator.control import attempts, estimation, provenance
 from orchestrator.control.assembly import Assembly
 from orchestrator.control.fastest import fastest
-from orchestrator.errors import ModelError
+from orchestrator.errors import ModelError, PluginError
 from orchestrator.executors.base import Executor, cluster_name
 from orchestrator.journal.events import Samples
 from orchestrator.journal.executables import Digests
@@ -295,7 +295,7 @@ def fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
     """
     try:
         return modeler(known) if known.items else ()
-    except ModelError as error:
+    except (ModelError, PluginError) as error:
         warnings.warn(f"no models this time: {error}", stacklevel=2)
         return ()
     except Exception as error:  # noqa: BLE001 (a plug-in may raise anything)
@@ -313,7 +313,8 @@ def propose(strategy: Strategy, view: View, rng: np.random.Generator) -> Sequenc
     except Exception as error:
         if not view.models:
             raise
-        warnings.warn(f"the strategy failed with {error!r}: it chooses without models", stacklevel=2)
+        why = str(error) if isinstance(error, PluginError) else f"the strategy failed with {error!r}"
+        warnings.warn(f"{why}; it chooses without models", stacklevel=2)
         without = strategy(replace(view, models=()), rng)
         if isinstance(without, Nothing):
             return without
