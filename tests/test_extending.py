@@ -19,7 +19,7 @@ import pytest
 from orchestrator import registry
 from orchestrator.campaign import loader
 from orchestrator.campaign.schema import json_schema
-from orchestrator.control import execution, pruning
+from orchestrator.control import execution, existing, pruning
 from orchestrator.errors import CampaignError
 
 ROOT = Path(__file__).parents[1]
@@ -105,6 +105,32 @@ def _has_modelled(document: Any) -> None:
     assert models["main"]["expression"] == "0.001 * n**2"
     [prediction] = models["main"]["predictions"]
     assert prediction["value"] == pytest.approx(2048**2 / 1000, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_measurements_are_read_where_a_plug_in_is_missing(site: Site, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    site.orchestrator("simulate", "heat.yaml", "--truth", "main=n**2 / 1000", "--directory", str(here))
+    command = [sys.executable, "-m", "orchestrator"]
+    read = {
+        installed: subprocess.run(
+            [*command, "export", str(here), "--format", "csv"],
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([*([str(site.installed)] * installed), str(ROOT)]),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for installed in (True, False)
+    }
+    assert read[True].returncode == 0 and "main" in read[True].stdout
+    assert (read[False].returncode, read[False].stdout) == (0, read[True].stdout), read[False].stderr
+    with pytest.raises(CampaignError) as error:
+        existing.load(here)
+    assert "unknown strategy; known: " in str(error.value)
+    assert "or install the distribution that brings it" in str(error.value)
 
 
 @pytest.fixture

@@ -52,7 +52,8 @@ def _returns(value: Any) -> Callable[..., Any]:
 )
 def test_what_an_application_may_not_return_is_named(function: str, returned: object) -> None:
     spec = Application(name="x", description="", parameters={}, ranks=lambda settings: 1)
-    found = guarded("application", replace(spec, **{function: _returns(returned)}), WHO)
+    changed: dict[str, Any] = {function: _returns(returned)}
+    found = guarded("application", replace(spec, **changed), WHO)
     with pytest.raises(PluginError, match=rf"lab 1\.0, {function}\(\) returned .*correct or update it"):
         getattr(found, function)({})
 

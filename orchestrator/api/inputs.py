@@ -106,7 +106,7 @@ def measurements_in(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Mea
     from orchestrator.report.wording import discarded_lines
 
     state = existing.replayed(directory)
-    known = measurements(state, existing.load(directory).parameters)
+    known = measurements(state, existing.parameters(state))
     if not known.items:
         left_out = ": all of them were discarded" if state.discarded else " yet"
         raise OrchestratorError(f"{directory}: the campaign has no measurements{left_out}")

@@ -128,7 +128,7 @@ def registered(kind: str) -> Callable[[str], str]:
 
     def check(name: str) -> str:
         if not registry.knows(kind, name):
-            raise ValueError(f"unknown {kind}; {did_you_mean(name, registry.names(kind))}")
+            raise ValueError(f"unknown {kind}; {_or_install(did_you_mean(name, registry.names(kind)))}")
         return name
 
     return check
@@ -138,8 +138,13 @@ def application_name(name: str) -> str:
     """Accept the name of an adapter, or ``generic``."""
     if name != "generic" and not registry.knows("application", name):
         known = ("generic", *registry.names("application"))
-        raise ValueError(f"unknown application; {did_you_mean(name, known)}")
+        raise ValueError(f"unknown application; {_or_install(did_you_mean(name, known))}")
     return name
+
+
+def _or_install(hint: str) -> str:
+    """Return a hint about the name of a plug-in, which may be that of a distribution that is not here."""
+    return hint if hint.startswith("did you mean") else f"{hint}; or install the distribution that brings it"
 
 
 def unique(items: tuple[str, ...]) -> tuple[str, ...]:

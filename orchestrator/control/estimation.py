@@ -83,7 +83,7 @@ def _by_models(durations: Iterable[Model], points: Sequence[Point]) -> dict[Poin
             longest = map(likely_longest, predicted.value.tolist(), predicted.high.tolist())
             seconds = zip(predicted.value.tolist(), longest, strict=True)
             durations_at |= {
-                point: own for point, own in zip(here, seconds, strict=True) if math.isfinite(own[1])
+                point: own for point, own in zip(here, seconds, strict=True) if all(map(math.isfinite, own))
             }
     return durations_at
 

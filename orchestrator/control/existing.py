@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.campaign import loader
@@ -13,6 +13,7 @@ from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
 from orchestrator.journal.writer import writing
 from orchestrator.storage import write_atomically
+from orchestrator.types import Parameter, Value
 
 
 def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:
@@ -44,6 +45,28 @@ def replayed(directory: Path) -> State:
     """
     require_campaign(directory)
     return replay(read(directory / FILE_NAME))
+
+
+def parameters(state: State) -> tuple[Parameter, ...]:
+    """Return the parameters of the runs of a campaign, from its journal alone.
+
+    So measurements are read where plug-ins of the campaign are missing or broken.
+    """
+    points = dict.fromkeys(run.point for run in state.runs)
+    values: dict[str, dict[Value, None]] = {}
+    for point in points:
+        for name, value in point.items:
+            values.setdefault(name, {})[value] = None
+    stated = state.campaign.get("parameters", {})
+    return tuple(
+        Parameter(name, tuple(found), _is_categorical(stated.get(name), found))
+        for name, found in values.items()
+    )
+
+
+def _is_categorical(stated: object, found: Iterable[Value]) -> bool:
+    named = isinstance(stated, Mapping) and stated.get("type") == "categorical"
+    return named or any(isinstance(value, str) for value in found)
 
 
 def save(chosen: Campaign, directory: Path) -> None:
