@@ -18,6 +18,7 @@ from orchestrator.api.compare import compared_metrics, joint, models_of_both
 from orchestrator.api.fit import chosen_modeler
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common, inputs, modeling
+from orchestrator.cli.pipes import printed_with
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.evaluation.noise import theory
 from orchestrator.models.base import Modeler
@@ -127,11 +128,13 @@ def run(arguments: argparse.Namespace) -> int:
         from orchestrator.report.page.render import page
 
         common.write(arguments.html, page(page_of.document(compared, _names(arguments), both, models)))
-    if arguments.json:
-        common.print_json(compared)
-    else:
-        _print(compared)
-    return 0 if comparison.passes(compared) else 1
+    code = 0 if comparison.passes(compared) else 1
+    with printed_with(code):
+        if arguments.json:
+            common.print_json(compared)
+        else:
+            _print(compared)
+    return code
 
 
 def _own_variants(paths: Sequence[Path]) -> str | None:

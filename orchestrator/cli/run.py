@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator.api import running
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
+from orchestrator.cli.pipes import printed_with
 from orchestrator.control import compiling, overview
 from orchestrator.control.session import Hooks
 from orchestrator.journal.state import FAILURE_RULES
@@ -54,18 +55,21 @@ def drive(chosen: Campaign, directory: Path, hooks: Hooks, as_json: bool) -> int
     compiling.begin(chosen)
     state = running.drive(chosen, directory, hooks, progress=True)
     document = overview.status_of(chosen, state)
-    if as_json:
-        common.print_json(document)
-    else:
-        status_text.print_status(document)
+    why = advice.nothing_measured(state)
+    code = 1 if why else 0 if state.stopped is not None else 3
+    with printed_with(code):
+        if as_json:
+            common.print_json(document)
+        else:
+            status_text.print_status(document)
     how = advice.to_continue(state, directory)
-    if why := advice.nothing_measured(state):
+    if why:
         print(f"error: {why}. {how}", file=sys.stderr)
-        return 1
+        return code
     if state.stopped is not None:
         if state.stopped.rule in FAILURE_RULES:
             print(f"stopped early: {state.stopped.rule} ({state.stopped.detail}). {how}", file=sys.stderr)
-        return 0
+        return code
     if state.paused is not None:
         print(f"paused: {state.paused.rule} ({state.paused.detail}). {how}", file=sys.stderr)
     else:
@@ -73,4 +77,4 @@ def drive(chosen: Campaign, directory: Path, hooks: Hooks, as_json: bool) -> int
         left = f"; {count(flying, 'attempt')} left in flight" if flying else ""
         ending = f"; end what is in flight with: orchestrator cancel {directory}" if flying else ""
         print(f"interrupted{left}; continue with: orchestrator resume {directory}{ending}", file=sys.stderr)
-    return 3
+    return code

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.cli.running import LOCAL, SIMULATED, run, write_campaign
+from tests.cli.running import LOCAL, SIMULATED, run, start, write_campaign
 from tests.models.comparison.campaigns import Factor, measured
 
 
@@ -47,6 +47,19 @@ def test_rows_as_json(files: tuple[Path, Path]) -> None:
         assert row["pairs"] == 20
     contents = next(item for item in document["facts"] if item["label"] == "content")
     assert contents["same"] is False
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize(("limit", "code"), [("1.1", 1), ("2", 0)])
+def test_a_reader_that_leaves_early_does_not_change_the_exit_code(
+    files: tuple[Path, Path], form: tuple[str, ...], limit: str, code: int
+) -> None:
+    arguments = ("compare", *files, "--modeler", "none", *form, "--fail-if", f"ratio > {limit}")
+    process = start(*map(str, arguments))
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=300) == code
 
 
 def test_a_condition_that_holds_is_exit_code_1(files: tuple[Path, Path], tmp_path: Path) -> None:
