@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         MeasurementError,
         ModelError,
         OrchestratorError,
+        PluginError,
         ReadError,
     )
 
@@ -40,6 +41,7 @@ __all__ = [
     "ModelError",
     "Models",
     "OrchestratorError",
+    "PluginError",
     "ReadError",
     "Speedup",
     "Status",
@@ -64,6 +66,7 @@ _HOME = {
     "ModelError": _ERRORS,
     "Models": "orchestrator.api.fitted",
     "OrchestratorError": _ERRORS,
+    "PluginError": _ERRORS,
     "ReadError": _ERRORS,
     "Speedup": "orchestrator.api.speedup",
     "Status": "orchestrator.api.campaign",

@@ -44,6 +44,11 @@ def guarded(kind: str, part: Any, who: str) -> Any:
             return _called(part, who, lambda made, *_, **__: _Executor(made, who))
 
 
+def returning_models(modeler: Part, who: str) -> Part:
+    """Return a modeler that need not be installed, whose models are checked; what it raises stays."""
+    return _called(modeler, who, _models, through=(Exception,), remedy="correct it")
+
+
 _OPTIONS = (TypeError, ValueError)
 """What a factory raises for options that it does not like; `registry.build` says so."""
 

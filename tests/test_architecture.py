@@ -45,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "control": {"cores", *RUN, *CHOOSE, "policy", "report", "campaign", "instrumentation"},
     "evaluation": {"cores", *RUN, *CHOOSE, "policy", "report", "campaign", "control", "generate"},
     "doctor": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "instrumentation"},
-    "api": {"cores", *RUN, *CHOOSE, "policy", "report", "campaign", "control"},
+    "api": {"cores", *RUN, *CHOOSE, "policy", "report", "campaign", "control", "guards"},
     "cli": set(),  # filled below: the top may use everything
     "__main__": {"cli"},
 }

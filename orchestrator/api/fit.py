@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from orchestrator.api.arguments import optional_mapping, warn
 from orchestrator.api.fitted import Models
 from orchestrator.api.inputs import of_metrics
 from orchestrator.errors import CampaignError
+from orchestrator.guards import returning_models
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.spread import spread_by
 from orchestrator.models.sums import with_sums
@@ -87,7 +89,7 @@ def chosen_modeler(name: str | Modeler, options: Mapping[str, Any]) -> Modeler:
     Raises
     ------
     CampaignError
-        For an unknown name, and for options that it does not take.
+        For an unknown name, options that it does not take, and a function that takes no measurements.
     """
     if not callable(name):
         built = registry.build("model", name, options, called="modeler")
@@ -96,7 +98,21 @@ def chosen_modeler(name: str | Modeler, options: Mapping[str, Any]) -> Modeler:
         raise CampaignError(
             f"a modeler that is a function has its options already, but {', '.join(options)} was given too"
         )
-    return spread_by(cores.spread, with_sums(name))
+    return spread_by(cores.spread, with_sums(_checked(name)))
+
+
+def _checked(modeler: Modeler) -> Modeler:
+    """Return a function of the user's whose result is checked; what it raises keeps its traceback."""
+    called = getattr(modeler, "__name__", type(modeler).__name__)
+    with suppress(ValueError):  # a function without a signature
+        try:
+            inspect.signature(modeler).bind(None)
+        except TypeError:
+            raise CampaignError(
+                f"modeler {called} does not take measurements: if it returns a modeler, call it, as in "
+                f"modeler={called}()"
+            ) from None
+    return returning_models(modeler, f"the modeler {called}")
 
 
 def learned_from(

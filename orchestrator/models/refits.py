@@ -166,7 +166,7 @@ class Refitted:
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the refits at each point, all equally probable."""
-        shared = predictive(self.model, points[:0]).shared
+        shared = predictive(self.model, points[:1]).shared
         return Predictive.of_belief(self.value(points), self.belief(points), shared)
 
     def value(self, points: Sequence[Point]) -> Floats:

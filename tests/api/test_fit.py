@@ -54,6 +54,27 @@ def test_a_modeler_may_be_a_function_of_ones_own() -> None:
         mo.fit(frame, ["p"], "time", modeler=own, priors={"old": frame})
 
 
+def test_a_function_that_is_no_modeler_is_named() -> None:
+    frame = pd.DataFrame({"p": [1, 2, 4, 8, 16], "time": [2.0, 3.0, 5.0, 9.0, 17.0]})
+    factory: Any = modeler
+    with pytest.raises(
+        mo.CampaignError, match=r"if it returns a modeler, call it, as in modeler=modeler\(\)"
+    ):
+        mo.fit(frame, ["p"], "time", modeler=factory)
+
+    def forgetful(measurements: Measurements) -> Any:
+        return None
+
+    with pytest.raises(mo.PluginError, match="the modeler forgetful returned None, not a tuple of models"):
+        mo.fit(frame, ["p"], "time", modeler=forgetful)
+
+    def failing(measurements: Measurements) -> Any:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        mo.fit(frame, ["p"], "time", modeler=failing)
+
+
 def test_a_model_per_call_path(models: mo.Models) -> None:
     assert [model.callpath for model in models] == ["main", "main->f"]
     assert len(models) == 2

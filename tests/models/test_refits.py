@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -75,3 +79,24 @@ def test_without_enough_refits_a_model_has_no_belief() -> None:
     assert len(calls) == 51
     with pytest.raises(ModelError, match="at least 10"):
         refitted(fails_again, refits=3)
+
+
+def test_a_model_is_never_asked_for_no_points() -> None:
+    class Wary:
+        def __init__(self, model: Model) -> None:
+            self.model = model
+
+        def __getattr__(self, name: str) -> Any:
+            found = getattr(self.model, name)
+            return partial(self.asked, found) if name in ("predict", "predictive", "value") else found
+
+        def asked(self, function: Any, points: Sequence[Point]) -> Any:
+            assert points, "functions of plug-ins need not take this"
+            return function(points)
+
+    def wary(measurements: Measurements) -> tuple[Any, ...]:
+        return tuple(Wary(model) for model in nearest.modeler()(measurements))
+
+    model = refitted(wary)(measured())[0]
+    point = next(iter(measured().items[0].values))
+    assert model.predict([point]).low[0] < model.predict([point]).high[0]
