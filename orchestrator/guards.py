@@ -121,7 +121,20 @@ def _application(spec: Application, who: str) -> Application:
         files=wrapped("files", _mapping),
         values=wrapped("values", _mapping),
         environment=environment,
+        output=_called(
+            spec.output,
+            who,
+            _samples,
+            doing=", output()",
+            through=_UNEXPECTED,
+            remedy=_REREAD,
+            raises=ReadError,
+        ),
     )
+
+
+_UNEXPECTED = (ValueError, LookupError, ArithmeticError, AttributeError, TypeError)
+"""What parsing an unexpected text tends to raise: `orchestrator.readers.stdout` says so, with the file."""
 
 
 def _count(returned: Any) -> Any:

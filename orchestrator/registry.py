@@ -276,7 +276,7 @@ def _load_from_entry_point(kind: str, name: str) -> Any:
     origin = f"the {kind} {name!r} of {_distribution(entry)} ({entry.value})"
     try:
         part = entry.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CampaignError(
             f"{origin} cannot be imported: {type(error).__name__}: {error}; "
             "update or uninstall that distribution"

@@ -73,6 +73,19 @@ def test_a_point_that_the_ranks_of_an_application_refuse_stays_one_that_is_left_
         guarded("application", spec, WHO).ranks({})
 
 
+@pytest.mark.parametrize("output", [_exits, _returns(None), _returns([Sample("main", "time", "3")])])  # type: ignore[arg-type]
+def test_a_wrong_output_of_an_application_fails_the_attempt(output: Callable[..., Any]) -> None:
+    spec = Application(name="x", description="", parameters={}, ranks=lambda settings: 1, output=output)
+    with pytest.raises(ReadError, match=r"output\(\) .*orchestrator reread DIR"):
+        guarded("application", spec, WHO).output({"stdout": ""})
+
+
+def test_an_output_without_values_is_still_told_with_its_file() -> None:
+    spec = Application(name="x", description="", parameters={}, ranks=lambda settings: 1)
+    with pytest.raises(ValueError, match=r"\S"):
+        guarded("application", spec, WHO).output({"stdout": ""})
+
+
 # ---------------------------------------------------------------- readers
 
 

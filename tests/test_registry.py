@@ -45,6 +45,7 @@ def test_a_name_of_ours_is_never_shadowed(site: Path) -> None:
     ("source", "message"),
     [
         ("raise RuntimeError('no licence')", "cannot be imported: RuntimeError: no licence"),
+        ("raise SystemExit('no licence')", "cannot be imported: SystemExit: no licence"),
         ("import nothing_like_this", "ModuleNotFoundError"),
         ("other = 1", "AttributeError"),
         ("strategy = 1", "is int, not a function: correct its entry point"),

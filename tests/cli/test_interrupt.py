@@ -204,6 +204,16 @@ def test_a_broken_pipe_does_not_stop_a_campaign() -> None:
 
 
 @pytest.mark.slow
+def test_a_broken_pipe_does_not_make_a_success_of_a_campaign_that_measured_nothing() -> None:
+    write_campaign(Path.cwd(), program="#!/bin/sh\nexit 1\n")
+    process = start("run", "campaign.yaml")
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    process.stderr.read()
+    assert process.wait(timeout=300) == 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
