@@ -142,7 +142,7 @@ def _check_frame(frame: object) -> None:
             remedy = "series.reset_index() makes one, with the index as columns"
         raise MeasurementError(f"expected a pandas DataFrame, not {type(frame).__name__}; {remedy}")
     if frame.empty:
-        raise MeasurementError("the table is empty: it needs one row per run")
+        raise MeasurementError("the table is empty: it needs at least one row")
     if frame.columns.nlevels > 1:
         raise MeasurementError(
             f"the columns have {frame.columns.nlevels} levels of names; give each one name: "

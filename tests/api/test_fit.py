@@ -249,7 +249,7 @@ def changed(column: str, value: Any, row: int = 3) -> pd.DataFrame:
         (table(), ["p", "n"], None, "which column was measured"),
         (table(), ["p", "p"], "time", "named twice"),
         (table(), ["p", "time"], "time", "cannot be a parameter"),
-        (table().iloc[:0], ["p", "n"], "time", "the table is empty"),
+        (table().iloc[:0], ["p", "n"], "time", "the table is empty: it needs at least one row"),
         (changed("time", None), ["p", "n"], "time", "row 3: has no value; remove these rows: .*dropna"),
         (changed("n", None), ["p", "n"], "time", "'n', row 3: has no value"),
         (changed("region", None), ["p", "n"], "time", "'region', row 3: has no value"),
