@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -62,6 +63,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 def test_the_page_has_a_plug_in_of_every_kind() -> None:
     declared = re.findall(r'^\[project\.entry-points\."(.*)"\]$', PAGE, re.MULTILINE)
     assert sorted(declared) == sorted(registry.GROUPS.values())
+
+
+def test_the_page_names_what_there_is() -> None:
+    named = set(re.findall(r"`(orchestrator(?:\.\w+)+)(?:\(.*?\))?`", PAGE)) - set(registry.GROUPS.values())
+    assert len(named) > 10
+    for name in named:
+        assert pkgutil.resolve_name(name) is not None
 
 
 @pytest.mark.slow
