@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import OrchestratorError, PluginError, ReadError
@@ -83,9 +84,14 @@ def _called(
 
 
 def _failure(error: BaseException) -> str:
-    """Return what was raised, and where in the plug-in; nowhere if it was called with wrong arguments."""
-    text, last = f"{type(error).__name__}: {error}", traceback.extract_tb(error.__traceback__)[-1]
-    return text if last.filename == __file__ else f"{text} ({last.filename}, line {last.lineno})"
+    """Return what was raised, and the last line of the plug-in that led to it, if any did."""
+    text = f"{type(error).__name__}: {error}"
+    frames = [item for item in traceback.extract_tb(error.__traceback__) if item.filename != __file__]
+    if not frames:
+        return text
+    home = Path(frames[0].filename).parent
+    last = [item for item in frames if Path(item.filename).is_relative_to(home)][-1]
+    return f"{text} ({last.filename}, line {last.lineno})"
 
 
 def _wrong(returned: object, wanted: str) -> ValueError:

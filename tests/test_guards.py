@@ -64,6 +64,15 @@ def test_an_application_that_fails_is_named_with_the_line_of_its_file() -> None:
         guarded("application", spec, WHO).check({})
 
 
+def test_the_line_is_that_of_the_plug_in_also_where_something_else_raises() -> None:
+    def ranks(settings: Any) -> int:
+        return int(Point.of(solver="cg").number("solver"))
+
+    spec = Application(name="x", description="", parameters={}, ranks=ranks)
+    with pytest.raises(PluginError, match=r"is categorical .*\(.*test_guards.py, line"):
+        guarded("application", spec, WHO).ranks({})
+
+
 def test_a_point_that_the_ranks_of_an_application_refuse_stays_one_that_is_left_out() -> None:
     def ranks(settings: Any) -> int:
         raise ValueError("n must be a cube")
