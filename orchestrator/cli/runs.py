@@ -6,6 +6,7 @@ Conditions are combined: --state failed --where 'p >= 64'. CSV and JSON have eve
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only runs for which it holds; its names: parameters, repetition, attempts, elapsed (s) and "
         "core_hours, such as 'p >= 64 and elapsed > 10'",
     )
-    parser.add_argument("--node", metavar="NAME", help="only runs measured on this node; n1* for several")
+    parser.add_argument(
+        "--node",
+        metavar="NAME",
+        help="only runs that were on this node, those on several, too; n1*: on any of these",
+    )
     parser.add_argument(
         "--sort",
         metavar="COLUMN",
@@ -62,16 +67,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from orchestrator.control import overview
+    from orchestrator.control import discarding, overview
     from orchestrator.report import runs_table
 
     state, _ = overview.seen(arguments.directory)
+    there = None
+    if arguments.node is not None:
+        there = {
+            run.id
+            for run, item in state.runs.items()
+            if fnmatch.filter(discarding.nodes_of(run, item, arguments.directory), arguments.node)
+        }
     table = runs_table.chosen(
         runs_table.rows(state),
         states=arguments.state,
         kind=arguments.kind,
         where=arguments.where,
-        node=arguments.node,
+        runs=there,
     )
     table = runs_table.ordered(table, arguments.sort)
     if arguments.json:

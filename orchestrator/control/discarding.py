@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -175,7 +175,7 @@ def _on_node(node: str, known: State, directory: Path, restore: bool) -> tuple[l
     for run, item in known.runs.items():
         if item.status is not wanted:
             continue
-        nodes = list(_nodes(run, item, directory))
+        nodes = nodes_of(run, item, directory)
         seen.update(nodes)
         unknown += not nodes
         if any(fnmatchcase(name, node) for name in nodes):
@@ -186,16 +186,15 @@ def _on_node(node: str, known: State, directory: Path, restore: bool) -> tuple[l
     return on_node, unknown
 
 
-def _nodes(run: Run, item: RunState, directory: Path) -> Iterator[str]:
-    """Yield the nodes of the accepted attempt of a run: of several only its record has all names."""
-    if item.node:
-        yield item.node
-    elif item.accepted is not None:
-        try:
-            record = read_record(directory / RUNS / Attempt(run, item.accepted).id)
-        except (OSError, ReadError):
-            return
-        yield from () if record is None else record.nodes
+def nodes_of(run: Run, item: RunState, directory: Path) -> Sequence[str]:
+    """Return the nodes of the accepted attempt of a run: of several only its record has all names."""
+    if item.node or item.accepted is None:
+        return (item.node,) if item.node else ()
+    try:
+        record = read_record(directory / RUNS / Attempt(run, item.accepted).id)
+    except (OSError, ReadError):
+        return ()
+    return () if record is None else record.nodes
 
 
 def _refuse(runs: Sequence[Run], known: State, directory: Path, restore: bool) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from rich.table import Table
@@ -82,7 +81,7 @@ def chosen(
     states: Sequence[str],
     kind: str | None,
     where: str | None,
-    node: str | None,
+    runs: Collection[str] | None,
 ) -> list[dict[str, Any]]:
     """Return the rows that fulfil every condition.
 
@@ -96,8 +95,8 @@ def chosen(
         ``time`` or ``effort``.
     where
         An expression of the parameters and of `FIGURES`; what has no value is 0.
-    node
-        A node's name, or a pattern such as ``n1*``.
+    runs
+        Ids of runs: only these.
 
     Raises
     ------
@@ -109,8 +108,8 @@ def chosen(
         tests.append(lambda row: row["status"] in states)
     if kind is not None:
         tests.append(lambda row: row["kind"] == kind)
-    if node is not None:
-        tests.append(lambda row: fnmatchcase(row["node"], node))
+    if runs is not None:
+        tests.append(lambda row: row["run"] in runs)
     if where is not None and table:
         first = table[0]["point"]
         texts = [name for name, value in first.items() if isinstance(value, str)]

@@ -33,6 +33,7 @@ from orchestrator.policy.effort_runs import Plan
 from orchestrator.report import comparison_facts, log, models_document
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Point, Run
+from tests.cli.running import run as call
 from tests.control.campaigns import values
 from tests.control.test_reread import INNER
 from tests.control.test_reread import load as local
@@ -320,6 +321,8 @@ def test_all_runs_of_a_node_are_discarded_those_on_several_nodes_too(tmp_path: P
     folder = tmp_path / "runs" / "n=20" / "time-1" / "attempt-1" / "attempt.json"
     folder.write_text(folder.read_text().replace(f'"nodes": "{node}"', '"nodes": "n[6-7]"'))
     (tmp_path / "runs" / "n=30" / "time-1" / "attempt-1" / "attempt.json").unlink()
+    listed = call("runs", tmp_path, "--node", "n7", "--json").document
+    assert [(row["run"], row["node"]) for row in listed] == [("n=20/time-1", "")]
     found = discard(tmp_path, [], "hot", node="n7")
     assert [run.id for run in found.runs] == ["n=20/time-1"] and found.unknown == 1
     assert [run.id for run in discard(tmp_path, ["n=30/time-1"], "hot", node=f"{node[0]}*").runs] == [
