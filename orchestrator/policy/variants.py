@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -36,7 +37,7 @@ def paired(
     wanted: dict[Point, tuple[int, str]] = {}
     for choice in choices:
         point = _changed(choice.point, parameter, names[0])
-        most, reason = wanted.get(point, (0, choice.reason))
+        most, reason = wanted.get(point, (0, _of_both(choice, parameter)))
         wanted[point] = max(most, choice.repetitions), reason
     return [
         Choice(there, 1, reason)
@@ -45,6 +46,16 @@ def paired(
         for k in rng.permutation(len(names))
         if (there := _changed(point, parameter, names[k])) not in infeasible
     ]
+
+
+def _of_both(choice: Choice, parameter: str) -> str:
+    """Return why a point was chosen: its variant was constant for the strategy, but both are measured."""
+    chosen = f"{parameter}={choice.point[parameter]}"
+    return re.sub(rf"(?:, |(: )){re.escape(chosen)} constant", _without, choice.reason)
+
+
+def _without(found: re.Match[str]) -> str:
+    return ": the only parameter" if found[1] else " constant"
 
 
 def _changed(point: Point, parameter: str, name: str) -> Point:

@@ -58,3 +58,13 @@ def test_a_variant_that_keeps_failing_is_left_out() -> None:
     failing = Point.of(p=1, variant="new")
     found = both([Choice(Point.of(p=1, variant="old"), 2, "")], infeasible=frozenset({failing}))
     assert [choice.point for choice in found] == [Point.of(p=1, variant="old")] * 2
+
+
+def test_the_reason_of_a_point_names_no_variant_as_constant() -> None:
+    line = "starting set, line of p: n=8, variant=new constant; 0.1 core-hours expected"
+    found = both([Choice(Point.of(p=1, n=8, variant="new"), 1, line)])
+    assert {choice.reason for choice in found} == {
+        "starting set, line of p: n=8 constant; 0.1 core-hours expected"
+    }
+    [alone, _] = both([Choice(Point.of(p=1, variant="new"), 1, "line of p: variant=new constant")])
+    assert alone.reason == "line of p: the only parameter"
