@@ -54,8 +54,9 @@ SIGNS = (
     ),
     _sign("Slurm did not confirm the job", _SLURM + r"Unable to confirm allocation"),
     _sign("Slurm did not know the job", _SLURM + r".*(?:Expired or invalid job|Invalid job id specified)"),
+    _sign("Slurm could not start a task", _SLURM + r"tasks? [\d,-]+ launch failed: ", decisive=False),
     _sign(
-        "a daemon of Slurm did not answer",
+        "Slurm did not start all tasks",
         _SLURM + r".*(?:Task launch for .* failed on node|timeout waiting for task launch"
         r"|Application launch failed|aborted before step completely launched)",
         decisive=False,

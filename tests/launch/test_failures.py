@@ -126,6 +126,12 @@ def test_the_reason_quotes_the_line_without_control_characters() -> None:
     assert sign_of_infrastructure([text]) == "a node failed: srun: error: Node failure on n2?[31m"
 
 
+def test_a_step_that_could_not_begin_is_explained_by_the_task_that_failed() -> None:
+    text = INFRASTRUCTURE["a step that could not be launched"]
+    reason = "Slurm could not start a task: srun: error: task 0 launch failed: Unspecified error"
+    assert sign_of_infrastructure([text]) == reason
+
+
 def test_every_sign_is_seen_in_some_message() -> None:
     texts = [*INFRASTRUCTURE.values()]
     texts.append("srun: Job 7 step creation still disabled, retrying (Requested nodes are busy)")
