@@ -147,7 +147,7 @@ def _refuse_braces(text: str, words: Sequence[str]) -> None:
         if found := _BRACES.search(rest):
             raise CampaignError(
                 f"--command {text!r}: {found[0]} names no parameter; write what is to vary as {{NAME}}, with "
-                "letters, digits and '_' (expressions, as {{n * 2}}, are for the template)"
+                "letters, digits and '_' (expressions are for the template, as {{n * 2}}, and program.ranks)"
             )
 
 
@@ -163,7 +163,8 @@ def _ranks(text: str, words: list[str]) -> tuple[str, list[str]]:
         else:
             raise CampaignError(
                 f"--command {text!r}: of a launcher's options only {', '.join(_RANKS)} are understood; leave "
-                f"{rest[0]} out, and set executor.launcher afterwards"
+                f"{rest[0]} out; nodes, ranks per node and threads are stated under resources of the "
+                "campaign file afterwards, other options in executor.launcher"
             )
     return ranks or "1", rest
 

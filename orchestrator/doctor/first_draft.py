@@ -256,17 +256,15 @@ def _names_within(paths: Iterable[str], given: Iterable[str]) -> dict[str, tuple
 
 
 def _texts_here(command: Command) -> list[str]:
-    """Return the files of this folder that may be input of a program, and are no scripts that start it."""
+    """Return the files of this folder that may be input of a program, and are no scripts that start it.
+
+    A launch template that was written before is none either: its ``sed`` has the names of parameters, too.
+    """
     here = (path.resolve() for path in sorted(Path.cwd().iterdir()) if os.access(path, os.R_OK))
     started = {Path(word).resolve() for word in (command.program, *command.arguments)}
-    return [
-        str(path)
-        for path in here
-        if path.is_file()
-        and path not in started
-        and path.stat().st_size <= _LONGEST
-        and b"\0" not in path.read_bytes()
-    ]
+    small = (path for path in here if path.is_file() and path not in started)
+    texts = ((path, path.read_bytes()) for path in small if path.stat().st_size <= _LONGEST)
+    return [str(path) for path, text in texts if b"\0" not in text and b"{{executable}}" not in text]
 
 
 def _guessed(command: Command, given: Mapping[str, object]) -> dict[str, str]:

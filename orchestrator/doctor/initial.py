@@ -326,4 +326,7 @@ def _yield(output: tuple[Candidate, ...] | None, values: int) -> str:
     if not output:
         return "printed no time that was recognised"
     where = "" if output[0].file == "stdout" else f" in {output[0].file}"
-    return f"printed {count(len(output), 'time')}{where}: {', '.join(item.callpath for item in output)}"
+    names = ", ".join(item.callpath for item in output[: drafts.MOST_READ])
+    shorter = len(output) - drafts.MOST_READ
+    rest = f" and {shorter} shorter, which are comments under program.output" if shorter > 0 else ""
+    return f"printed {count(len(output), 'time')}{where}: {names}{rest}"

@@ -18,7 +18,7 @@ from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
 _SOME = re.compile(r"\([a-z]+(?:, [a-z]+)+\)", re.IGNORECASE)  # of several parts: `Main (parse, allocate)`
-MOST = 12
+MOST = 40
 _MANY = 5
 _MERE_TIME = re.compile(r"time\W*\d\S*", re.IGNORECASE)
 # A number with a decimal comma, as locales such as de_DE print it; no list, and no groups of digits.

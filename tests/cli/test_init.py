@@ -82,6 +82,26 @@ def test_parameters_may_stand_in_a_file_that_the_program_reads_without_being_tol
     assert read.read_text() == "cells=16\ntol=0.5\n"
     shown = run("init", "--command", "./solver", "--values", "n=1,2", "--name", "other")
     assert shown.code == 2 and "it names no file; write {n} where its value belongs, in a file" in shown.err
+    shown = run("init", "--command", "./solver", "--values", "cells=2,4", "--name", "again")
+    # That of the first campaign has {cells} in its sed.
+    assert shown.code == 0 and "again.sh copies case.in there" in shown.out
+
+
+def test_times_that_are_short_in_the_smallest_run_are_comments() -> None:
+    names = [f"part {chr(97 + index)}" for index in range(16)]
+    lines = "\n".join(f"{name} time: {0.015 - index / 1000:.4f}" for index, name in enumerate(names))
+    program("parts", f"#!/bin/sh\nsleep 0.3\ncat <<'END'\ntotal time: 0.2500\n{lines}\nEND\n")
+    shown = run("init", "--command", "./parts {n}", "--values", "n=1,2")
+    assert shown.code == 0, shown.err
+    assert "part k and 5 shorter, which are comments under program.output" in shown.out
+    text = Path("parts-scaling.yaml").read_text()
+    chosen = loader.load(Path("parts-scaling.yaml"))
+    assert chosen.program is not None and len(chosen.program.output) == 12
+    assert "part p time: 0.0000" in lines  # as communication on one rank
+    assert '    # - {callpath: "main->part p", pattern: ' in text
+    Path("parts-scaling.yaml").write_text(text.replace("    # - {", "    - {"))
+    chosen = loader.load(Path("parts-scaling.yaml"))
+    assert chosen.program is not None and len(chosen.program.output) == 17
 
 
 def test_sizes_with_units_are_told_to_be_text() -> None:
@@ -129,6 +149,9 @@ def test_ranks_come_from_the_launcher_of_the_command() -> None:
     chosen = loader.load(Path("prog-scaling.yaml"))
     assert chosen.program is not None and chosen.program.ranks == "p"
     assert chosen.application_spec.ranks({"p": 2, "n": 1}) == 2
+    refused = run("init", "--command", "srun -N {nodes} ./prog {n}", "--no-try", "--name", "more")
+    assert refused.code == 2
+    assert "leave -N out; nodes, ranks per node and threads are stated under resources" in refused.err
 
 
 def test_a_point_beyond_this_machine_says_that_it_cannot_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
