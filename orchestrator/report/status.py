@@ -251,7 +251,10 @@ def no_validation(state: State) -> str | None:
     item = state.runs[state.validation]
     if item.status is RunStatus.MEASURED:
         return None
-    return f"validation not made: {state.validation.id} was {item.status}: {item.reason}"
+    reason = item.reason
+    if reason.startswith(failing.LEFT_OUT):
+        reason = reason.partition(" (")[0]  # what failed there stands with the region itself
+    return f"validation not made: {state.validation.id} was {item.status}: {reason}"
 
 
 def _pause(state: State) -> dict[str, str] | None:

@@ -72,7 +72,7 @@ def test_a_campaign_measures_where_its_program_runs(tmp_path: Path, name: str) -
 
 
 def test_status_and_log_say_what_was_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    finished(tmp_path / "told", "strategy={name: random, batch_size: 4}")
+    finished(tmp_path / "told", "strategy={name: random, batch_size: 4}", "validate=true")
     notes = {
         entry.event.note
         for entry in read(tmp_path / "told" / FILE_NAME)
@@ -85,7 +85,11 @@ def test_status_and_log_say_what_was_left_out(tmp_path: Path, capsys: pytest.Cap
     assert "application: exit code 3; last line of stderr: Error: mesh too fine)" in said
     assert "the evaluation point is one of these: the program probably fails there" in said
     assert main(["status", "--json", str(tmp_path / "told")]) == 0
-    assert len(json.loads(capsys.readouterr().out)["left_out"]) == 2
+    status = json.loads(capsys.readouterr().out)
+    assert len(status["left_out"]) == 2
+    assert re.fullmatch(
+        r"validation not made: \S+/time-1 was skipped: left out: n >= \d+", status["no_validation"]
+    )
 
 
 def test_the_map_of_the_report_shows_what_was_left_out(tmp_path: Path) -> None:
