@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from orchestrator.journal import setbacks
 from orchestrator.journal.attempt_end import RECENT
 from orchestrator.journal.references import is_reference
-from orchestrator.journal.state import RunStatus, State, has_measured
+from orchestrator.journal.state import ONLY_ZEROS, RunStatus, State, has_measured
 from orchestrator.policy import failing
 from orchestrator.policy.actions import BeginStop, Pause
 from orchestrator.policy.budget import beside, kept_for_validation, spent_of
@@ -117,6 +117,8 @@ def _patience(state: State, policy: Policy) -> BeginStop | None:
     detail = f"{count(rounds, 'round')} without improvement"
     if policy.rule == "smape":
         return BeginStop("patience", detail)
+    if ONLY_ZEROS in state.machine and state.smape == 0:  # further runs would read zeros, too
+        return BeginStop("patience", f"{detail}; {state.machine[ONLY_ZEROS]}")
     share = (state.spent - state.spent_at_gain) / policy.budget
     if share < policy.without_gain and rounds < LONGEST_PATIENCE * policy.patience:
         return None

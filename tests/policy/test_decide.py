@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import immutables
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -278,6 +279,18 @@ def test_patience_wants_a_share_of_the_budget_spent_without_gain_or_very_many_ro
     (action,) = actions(without_gain(rounds, spent), replace(POLICY, without_gain=0.2))
     assert action == Propose(2) or stops
     assert not stops or (isinstance(action, BeginStop) and action.rule == "patience")
+
+
+@pytest.mark.parametrize(("smape", "stops"), [(0.0, True), (4.0, False)])
+def test_a_campaign_that_reads_only_zeros_does_not_spend_a_fifth_of_its_budget(
+    smape: float, stops: bool
+) -> None:
+    """Where another metric has values, as time beside a count of errors, there is something to learn."""
+    zeros = immutables.Map({"only zeros": "every value of time is zero: why"})
+    state = without_gain(2, 11.0)._replace(machine=zeros, smape=smape)
+    (action,) = actions(state, replace(POLICY, without_gain=0.2))
+    stop = BeginStop("patience", "2 rounds without improvement; every value of time is zero: why")
+    assert action == (stop if stops else Propose(2))
 
 
 def test_the_rule_of_the_papers_is_patience_alone() -> None:
