@@ -216,6 +216,11 @@ def _of_longer(output: Sequence[Candidate], longest: float) -> tuple[str, ...]:
 
 def _of_digits(output: Sequence[Candidate]) -> tuple[str, ...]:
     """Say where the smallest run is too short for the digits that the time of the run is printed with."""
+    if output and not any(item.value for item in output):
+        return (
+            f"every time is 0, as in {output[0].line!r}: the program's timers are not compiled in, or too "
+            "coarse for this run; choose values at which it takes longer, or measure.profiler: time",
+        )
     if not output or not (last := tick(output[0])) or output[0].value >= _FEWEST_TICKS * last:
         return ()
     return (

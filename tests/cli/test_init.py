@@ -87,6 +87,12 @@ def test_parameters_may_stand_in_a_file_that_the_program_reads_without_being_tol
     assert shown.code == 0 and "again.sh copies case.in there" in shown.out
 
 
+def test_timers_that_were_not_compiled_in_are_told() -> None:
+    program("nekbone", "#!/bin/sh\necho 'Solve Time =   0.0000E+00'\n")
+    shown = run("init", "--command", "./nekbone {n}", "--values", "n=1,2")
+    assert "note: every time is 0, as in 'Solve Time =   0.0000E+00': the program's timers" in shown.out
+
+
 def test_times_that_are_short_in_the_smallest_run_are_comments() -> None:
     names = [f"part {chr(97 + index)}" for index in range(16)]
     lines = "\n".join(f"{name} time: {0.015 - index / 1000:.4f}" for index, name in enumerate(names))
