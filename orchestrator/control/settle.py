@@ -282,7 +282,7 @@ def _failure(
         # A launcher may wait for Slurm until the limit.
         if sign:
             return FailureClass.INFRASTRUCTURE, f"{ended}; {sign}"
-        return FailureClass.TIMEOUT, ended + _last_line(tails)
+        return FailureClass.TIMEOUT, ended + _last_line(tails, timed_out=True)
     # Whatever the exit code: a shell goes on after the program that used too much memory was ended.
     if observation.out_of_memory:
         return FailureClass.MEMORY, _OVER_MEMORY
@@ -325,7 +325,7 @@ def _tails(request: AttemptRequest) -> dict[str, str]:
     return tails
 
 
-def _last_line(tails: Mapping[str, str]) -> str:
+def _last_line(tails: Mapping[str, str], timed_out: bool = False) -> str:
     """Return the last line of stderr that says something, else of stdout, for the reason of a failure."""
-    found = last_telling_line(tails)
+    found = last_telling_line(tails, timed_out)
     return "" if found is None else f"; last line of {found[0]}: {found[1]}"

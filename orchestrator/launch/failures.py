@@ -134,6 +134,11 @@ _BANNER = re.compile(
     r"|srun: cluster configuration lacks support for cpu binding|cpu-bind\S*="
     r"|(?i:exit|exiting|quitting|aborting|terminating|stopping)(?i: (?:now|(?:the )?(?:program|run)))?\W*$"
 )
+# What launchers say of processes that were ended from outside: at a time limit nothing new.
+_ENDED = re.compile(
+    r"(?:\d+: )?srun: error: \S+: tasks? [\d,-]+: (?:Killed|Terminated)$"
+    r"|\S+ noticed that process rank .* exited on signal (?:9|15) "
+)
 _SAYS = re.compile(r"[^\W_]")  # a line of dashes says nothing
 _NO_FILE = re.compile(
     r"no such file|file.* not found|not found:.*[./]|does not exist|FileNotFound"
@@ -184,16 +189,18 @@ def sign_of_infrastructure(texts: Iterable[str], timed_out: bool = False) -> str
     return ""
 
 
-def last_telling_line(texts: Mapping[str, str]) -> tuple[str, str] | None:
+def last_telling_line(texts: Mapping[str, str], timed_out: bool = False) -> tuple[str, str] | None:
     """Return the last line that says something, printable, and the name of the output that has it.
 
     The first output that has one counts. Lines without letters or digits say nothing, banners of launchers
     nothing about the program, and "Exiting" nothing about the reason: such a line is only taken if there is
-    no other.
+    no other, and never where the attempt ``timed_out``. Its reason is known.
     """
     lines = [(name, line) for name, text in texts.items() for line in reversed(text.splitlines())]
     saying = [(name, line) for name, line in lines if _SAYS.search(line)]
     telling = [(name, line) for name, line in saying if not _BANNER.match(line.strip())]
+    if timed_out:
+        telling, saying = [item for item in telling if not _ENDED.match(item[1].strip())], []
     return next(((name, printable(line)) for name, line in (*telling, *saying)), None)
 
 

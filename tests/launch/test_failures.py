@@ -222,6 +222,21 @@ def test_a_signal_that_a_launcher_noticed_is_telling() -> None:
     assert last_telling_line({"stderr": f"{_DASHES}\n{noticed}\n{_DASHES}\n"}) == ("stderr", noticed)
 
 
+@pytest.mark.parametrize(
+    "ended",
+    [
+        f"{SRUN}srun: error: n1: tasks 0-1: Killed",
+        "srun: error: n2: task 0: Terminated",
+        "mpirun noticed that process rank 0 with PID 0 on node n1 exited on signal 9 (Killed).",
+    ],
+)
+def test_what_follows_from_the_end_at_a_time_limit_is_not_the_last_line(ended: str) -> None:
+    step = "# Starting dynamics ..."
+    assert last_telling_line({"stderr": ended, "stdout": step}, timed_out=True) == ("stdout", step)
+    assert last_telling_line({"stderr": ended, "stdout": ""}, timed_out=True) is None
+    assert last_telling_line({"stderr": ended, "stdout": ""}) is not None
+
+
 def test_what_srun_says_of_a_crash_is_telling() -> None:
     crash = "srun: error: n1: task 2: Segmentation fault (core dumped)"
     assert last_telling_line({"stderr": f"{crash}\n{SRUN}"}) == ("stderr", crash)
