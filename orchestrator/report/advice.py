@@ -21,6 +21,8 @@ _REMEDIES = {
     FailureClass.PARSE: "compare what the program prints with what the campaign file looks for, and read the "
     "kept outputs again by the corrected file, which costs nothing: orchestrator reread DIR --campaign FILE",
 }
+# What the launch script says (`orchestrator.launch.script`): the program was not started.
+_NO_MODULE = "this module cannot be loaded: "
 OTHER_VALUES = "measurements were discarded, restored or read again"
 # Rules after which a larger budget buys nothing, unless `orchestrator.strategies.information` names a run.
 _DONE = ("exhausted", "converged")
@@ -40,6 +42,8 @@ def remedy(stop: StopReason, where: str = "DIR") -> str:
         return _PAUSED
     if stop.rule not in FAILURE_RULES:
         return ""
+    if _NO_MODULE in stop.detail:
+        return "correct executor.modules by what 'module avail' lists on a node"
     found = re.search(rf"\b({'|'.join(FailureClass)}): ", stop.detail)
     text = _REMEDIES[FailureClass(found[1])] if found else "see why the attempts failed: orchestrator log DIR"
     return text.replace(" DIR", f" {where}")

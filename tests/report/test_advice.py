@@ -34,5 +34,15 @@ def test_outputs_that_could_not_be_read_are_read_again_for_nothing() -> None:
     assert "reread" not in advice("failures", "5 points in a row were given up: timeout: ended")
 
 
+def test_where_a_module_is_missing_no_exit_code_is_to_count() -> None:
+    text = advice(
+        "failures",
+        "6 points in a row were given up; most often (6 of 6): application: exit code 1; last line of "
+        "stderr: this module cannot be loaded: openmpi (2 attempts)",
+    )
+    assert "remedy: correct executor.modules by what 'module avail' lists" in text
+    assert "exit_codes" not in text and "orchestrator resume study" in text
+
+
 def test_after_its_time_a_campaign_needs_more_time() -> None:
     assert "--set stop.wall_time='...'" in advice("wall_time", "60 s of 60 s have passed")
