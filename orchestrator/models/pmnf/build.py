@@ -175,7 +175,23 @@ def at_edge(case: Case) -> NDArray[np.bool_]:
     -------
     Array of shape (call paths of the case, parameters).
     """
-    return _edges(case) & unfit(case)[:, None]
+    return _steep(case) & unfit(case)[:, None]
+
+
+def _steep(case: Case) -> NDArray[np.bool_]:
+    """Return where the best hypotheses grow in the end as the largest exponent, or faster.
+
+    A smaller one with logarithms may stand for a larger one. Shape (call paths of the case, parameters).
+    """
+    terms = case.solution.candidates.terms[case.solution.first()]
+    steep = np.zeros((len(terms), len(case.blocks)), dtype=bool)
+    for k, x in enumerate(case.group.points.T):
+        blocks, ends = case.blocks[k], np.unique(x)[-2:]
+        before, last = block_values(ends, blocks).T[[0, -1]]
+        growth = np.where(before > 0, last / before, 1.0)
+        largest = growth[blocks[:, 0] == blocks[:, 0].max()].min()
+        steep[:, k] = growth[terms[:, :, k]].max(axis=1) >= largest
+    return steep
 
 
 def _edges(case: Case) -> NDArray[np.bool_]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.beam import Extent, search
 from orchestrator.models.pmnf.candidates import Candidates
@@ -27,6 +28,8 @@ _VISIBLE = 0.1
 # without one. Only those that choose one block per parameter may, unless the noise is below this: several
 # blocks of one parameter follow any curve within the noise, and mislead beyond. By hand; not derived.
 _WIDER, _EXACT = 8.0, 1e-4
+# Wider forms that are looked at before all of a call path are fitted. Chosen by hand; not derived.
+_LOOKED_AT = 48
 # With a correction, hypotheses are screened again with so many times the variance of the best one, and so
 # many are kept. Chosen by hand; not derived.
 _RELAXED = 4.0
@@ -34,25 +37,57 @@ _KEPT_RELAXED = 1000
 
 
 def with_correction(task: Task, solution: Solution) -> Solution:
-    """Where the residuals exceed the noise, search wider and estimate a smooth correction."""
-    located = solution.located
+    """Where the residuals exceed the noise, search wider, or else estimate a smooth correction."""
     excess = poorly_fitted(solution, len(task.tables))
-    enough = located.log_value.shape[1] > len(task.tables) + 3
+    enough = solution.located.log_value.shape[1] > len(task.tables) + 3
     rows = np.flatnonzero(excess) if enough else np.array([], dtype=np.intp)
     if not len(rows) or not task.features.shape[1]:
         return solution
-    part, task = solution.rows(rows), task.rows(rows)
-    misfit, sigma, evidence = _levels(task, part)
+    misfit, sigma, evidence = _levels(task.rows(rows), solution.rows(rows))
+    smoothed = np.arange(len(rows))
     if task.wide:
-        candidates = _wider(task, part)
-        explained = _evidence_alone(task, part, candidates) > evidence + _WIDER
-        misfit = np.where(explained, 0.0, misfit)
-        sigma = np.where(explained, part.located.sigma, sigma)
-    else:
-        candidates = _relaxed(task, part)
-    found = part.located
-    new = weighting(found.count, sigma, np.where(misfit > 0, 4.0, found.freedom), misfit, task.features)
-    return solution.put(rows, _fitted(task, candidates, found, new))
+        explained, wider = _explained(task.rows(rows), solution.rows(rows), evidence + _WIDER)
+        if len(explained):
+            solution = solution.put(rows[explained], wider)
+            smoothed = np.delete(smoothed, explained)
+    if not len(smoothed):
+        return solution
+    rows, misfit, sigma = rows[smoothed], misfit[smoothed], sigma[smoothed]
+    part, own = solution.rows(rows), task.rows(rows)
+    candidates = part.candidates if task.wide else _relaxed(own, part)
+    located = part.located
+    new = weighting(located.count, sigma, np.where(misfit > 0, 4.0, located.freedom), misfit, task.features)
+    return solution.put(rows, _fitted(own, candidates, located, new))
+
+
+def _explained(task: Task, part: Solution, least: Floats) -> tuple[NDArray[np.intp], Solution]:
+    """Return which call paths wider forms explain with at least so much evidence, and these forms."""
+    found, rss = _wider(task, part)
+    may = np.flatnonzero(_may_do_without(found, part.located))
+    looked = [found.take(_nearest(found.row, rss)), found.take(may[_nearest(found.row[may], rss[may])])]
+    looked.append(part.candidates.take(part.best()))
+    first = _fitted(task, Candidates.join(looked), part.located, part.weighting)
+    rows = np.flatnonzero(_evidence_alone(task, first) > least)
+    if not len(rows):
+        return rows, part
+    some, own = part.rows(rows), task.rows(rows)
+    inside = np.flatnonzero(np.isin(found.row, rows))
+    kept = Candidates(np.searchsorted(rows, found.row[inside]).astype(np.intp), found.terms[inside])
+    return rows, _fitted(own, Candidates.join([kept, some.candidates]), some.located, some.weighting)
+
+
+def _nearest(row: Integers, rss: Floats) -> NDArray[np.intp]:
+    """Return the hypotheses of every call path that are nearest to the values, ordered by call path."""
+    order = np.lexsort((rss, row))
+    ordered_row = row[order]
+    place = np.arange(len(row)) - np.searchsorted(ordered_row, ordered_row)
+    return order[place < _LOOKED_AT]
+
+
+def _may_do_without(candidates: Candidates, located: Located) -> NDArray[np.bool_]:
+    """Return which hypotheses may do without a correction."""
+    simple = (blocks_chosen(candidates.terms) <= 1).all(axis=1)
+    return np.asarray(simple | (located.sigma[candidates.row] < _EXACT))
 
 
 def _relaxed(task: Task, part: Solution) -> Candidates:
@@ -64,13 +99,11 @@ def _relaxed(task: Task, part: Solution) -> Candidates:
     return task.with_expected(screen(searched, keep=_KEPT_RELAXED))
 
 
-def _evidence_alone(task: Task, part: Solution, candidates: Candidates) -> Floats:
-    """Return the evidence of wider forms without a correction, of those that may do without one."""
-    found = _fitted(task, candidates, part.located, part.weighting)
+def _evidence_alone(task: Task, found: Solution) -> Floats:
+    """Return the evidence of hypotheses without a correction, of those that may do without one."""
     best = found.candidates.take(found.best())
-    simple = (blocks_chosen(best.terms) <= 1).all(axis=1)
-    exact = part.located.sigma[best.row] < _EXACT
-    return _total(task, best.take(np.flatnonzero(simple | exact)), part.located, part.weighting)
+    may = np.flatnonzero(_may_do_without(best, found.located))
+    return _total(task, best.take(may), found.located, found.weighting)
 
 
 def _levels(task: Task, part: Solution) -> tuple[Floats, Floats, Floats]:
@@ -97,14 +130,14 @@ def _levels(task: Task, part: Solution) -> tuple[Floats, Floats, Floats]:
     return misfit, sigma, best
 
 
-def _wider(task: Task, part: Solution) -> Candidates:
-    """Add hypotheses with several terms per parameter or negative coefficients."""
+def _wider(task: Task, part: Solution) -> tuple[Candidates, Floats]:
+    """Search hypotheses with several terms per parameter or negative coefficients; also return their rss."""
     index, searched = part.best(), part.searched(task)
     first = part.candidates.take(index), part.fits.rss[index]
     if len(task.tables) > 1:
         first = _merged(first, shared(searched))
-    found, _ = search(searched, first, keep=task.keep, wide=True, extent=Extent(rounds=3, beam=4, paired=2))
-    return Candidates.join([found, part.candidates])
+    extent = Extent(rounds=3, beam=4, paired=2)
+    return search(searched, first, keep=task.keep, wide=True, extent=extent)
 
 
 def _merged(*parts: tuple[Candidates, Floats]) -> tuple[Candidates, Floats]:
