@@ -43,16 +43,21 @@ def with_correction(task: Task, solution: Solution) -> Solution:
     rows = np.flatnonzero(excess) if enough else np.array([], dtype=np.intp)
     if not len(rows) or not task.features.shape[1]:
         return solution
-    misfit, sigma, evidence = _levels(task.rows(rows), solution.rows(rows))
-    smoothed = np.arange(len(rows))
-    if task.wide:
-        explained, wider = _explained(task.rows(rows), solution.rows(rows), evidence + _WIDER)
-        if len(explained):
-            solution = solution.put(rows[explained], wider)
-            smoothed = np.delete(smoothed, explained)
-    if not len(smoothed):
-        return solution
-    rows, misfit, sigma = rows[smoothed], misfit[smoothed], sigma[smoothed]
+    part, own = solution.rows(rows), task.rows(rows)
+    misfit, sigma, evidence = _levels(own, part)
+    if not task.wide:
+        return _smoothed(task, solution, rows, misfit, sigma)
+    explained, wider = _explained(own, part, evidence + _WIDER)
+    if len(explained):
+        solution = solution.put(rows[explained], wider)
+    left = np.delete(np.arange(len(rows)), explained)
+    return _smoothed(task, solution, rows[left], misfit[left], sigma[left]) if len(left) else solution
+
+
+def _smoothed(
+    task: Task, solution: Solution, rows: NDArray[np.intp], misfit: Floats, sigma: Floats
+) -> Solution:
+    """Fit some call paths with a smooth correction of a size, and a noise."""
     part, own = solution.rows(rows), task.rows(rows)
     candidates = part.candidates if task.wide else _relaxed(own, part)
     located = part.located
@@ -61,13 +66,15 @@ def with_correction(task: Task, solution: Solution) -> Solution:
 
 
 def _explained(task: Task, part: Solution, least: Floats) -> tuple[NDArray[np.intp], Solution]:
-    """Return which call paths wider forms explain with at least so much evidence, and these forms."""
+    """Return which call paths wider forms explain with more than so much evidence, and these forms.
+
+    Few forms of each tell that, and all are fitted only where they do.
+    """
     found, rss = _wider(task, part)
     may = np.flatnonzero(_may_do_without(found, part.located))
-    looked = [found.take(_nearest(found.row, rss)), found.take(may[_nearest(found.row[may], rss[may])])]
-    looked.append(part.candidates.take(part.best()))
-    first = _fitted(task, Candidates.join(looked), part.located, part.weighting)
-    rows = np.flatnonzero(_evidence_alone(task, first) > least)
+    near = found.take(_nearest(found.row, rss)), found.take(may[_nearest(found.row[may], rss[may])])
+    few = Candidates.join([*near, part.candidates.take(part.best())])
+    rows = np.flatnonzero(_evidence_alone(task, _fitted(task, few, part.located, part.weighting)) > least)
     if not len(rows):
         return rows, part
     some, own = part.rows(rows), task.rows(rows)
@@ -79,8 +86,7 @@ def _explained(task: Task, part: Solution, least: Floats) -> tuple[NDArray[np.in
 def _nearest(row: Integers, rss: Floats) -> NDArray[np.intp]:
     """Return the hypotheses of every call path that are nearest to the values, ordered by call path."""
     order = np.lexsort((rss, row))
-    ordered_row = row[order]
-    place = np.arange(len(row)) - np.searchsorted(ordered_row, ordered_row)
+    place = np.arange(len(row)) - np.searchsorted(row[order], row[order])
     return order[place < _LOOKED_AT]
 
 
