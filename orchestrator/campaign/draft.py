@@ -43,6 +43,7 @@ class Draft:
     cores_per_node: int = 0
     budget: float = 1.0  # in core-hours
     tried: str = ""  # what one run showed, for a comment
+    seconds: float = 0.0  # how long that run, of the smallest point, took
     copied: Sequence[str] = ()  # files that the template copies into the directory of every run
     beyond: bool = False  # whether a run at the evaluation point needs more cores than this machine has
     # Whether the best of the options is wanted, and not how times grow: without an evaluation point.
@@ -174,7 +175,21 @@ def _measure(draft: Draft) -> list[str]:
         _commented(f"  profiler: {profiler}", "or scorep, caliper, mpi, time: see the template"),
         _commented(f"  repetitions: {repetitions}", "runs of one point"),
     ]
-    return [*lines, f"  # {draft.tried}"] if draft.tried else lines
+    if not draft.tried:
+        return lines
+    estimate = f"  # expected_time: {' * '.join([f'{draft.seconds:.3g}', *_in_proportion(draft)])}"
+    return [*lines, f"  # {draft.tried}", _commented(estimate, "s; say how it grows: plan needs an estimate")]
+
+
+def _in_proportion(draft: Draft) -> list[str]:
+    """Return the factors of an estimate that grows in proportion to what is no number of processes."""
+    processes = set(re.findall(r"\w+", f"{draft.ranks} {draft.threads}"))
+    factors = []
+    for name, values in draft.varied.items():
+        sizes = [value for value in values[:-1] if not isinstance(value, str)]
+        if name not in processes and len(sizes) == len(values) - 1 and min(sizes) > 0:
+            factors.append(name if min(sizes) == 1 else f"{name} / {format_value(min(sizes))}")
+    return factors
 
 
 def _executor(draft: Draft) -> list[str]:

@@ -321,7 +321,13 @@ def _completed(draft: Draft, trial: _Trial, built: Assembly) -> Draft:
     ran_on = built.cores(smallest(built))
     output = None if draft.output is None else times_in(trial.outputs, trial.seconds, ran_on)
     tried = f"{trial.text} and {_yield(output, trial.values)}"
-    return replace(draft, budget=max(float(f"{budget:.2g}"), draft.budget), output=output, tried=tried)
+    return replace(
+        draft,
+        budget=max(float(f"{budget:.2g}"), draft.budget),
+        output=output,
+        tried=tried,
+        seconds=trial.seconds,
+    )
 
 
 def _yield(output: tuple[Candidate, ...] | None, values: int) -> str:

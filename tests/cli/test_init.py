@@ -14,6 +14,7 @@ from orchestrator.cli.main import main
 from orchestrator.doctor import first_draft, slurm
 from orchestrator.executors.slurm import partitions
 from orchestrator.launch.script import data_directory
+from orchestrator.types import Point
 from tests.cli.running import run
 
 HEAT = """\
@@ -135,6 +136,21 @@ def test_a_command_becomes_a_template_and_a_campaign_that_runs() -> None:
     assert main(["run", "heat-scaling.yaml", "--set", "stop.budget=1 core-hour"]) == 0
     models = {item["callpath"] for item in run("status", "heat-scaling", "--json").document["models"]}
     assert {"main", "main->exchange"} <= models
+
+
+def test_the_time_of_the_run_becomes_an_estimate_that_plan_can_use() -> None:
+    program("heat", HEAT)
+    words = "mpirun -np {p} ./heat {n} {steps}"
+    values = ("--values", "p=1,2", "--values", "n=2,4,8", "--values", "steps=1,10")
+    assert run("init", "--command", words, *values).code == 0
+    file = Path("heat-scaling.yaml")
+    text = file.read_text()
+    [line] = re.findall(r"^  # (expected_time: \S+ \* n / 2 \* steps) .*$", text, re.MULTILINE)
+    file.write_text(text.replace(f"  # {line}", f"  {line}"))
+    chosen = loader.load(file)
+    smallest, larger = (Point.of(p=2, n=n, steps=s) for n, s in ((2, 1), (8, 10)))
+    assert chosen.expected_time(larger) == pytest.approx(40 * (chosen.expected_time(smallest) or 0.0))
+    assert "truth of the rehearsal: measure.expected_time" in run("plan", str(file)).out
 
 
 def test_an_output_without_times_is_timed_as_a_whole() -> None:
