@@ -24,8 +24,7 @@ from orchestrator.models.pmnf.solution import Solution, Task, best_residuals, po
 from orchestrator.types import Point, format_value
 from orchestrator.units import count
 
-# Members less probable than the best one by this factor (natural logarithm) are left out: 3 in 10,000, as
-# `candidates.REACH`.
+# Members less probable than the best one by this factor (natural logarithm) are left out: 3 in 10,000.
 _NEGLIGIBLE = 8.0
 # Where noise is skewed, its mean, median and mode differ by a share of its standard deviation, and which of
 # them is the true time is a matter of definition: no interval is narrower than that. Chosen by hand; not
