@@ -189,7 +189,7 @@ def _steep(case: Case) -> NDArray[np.bool_]:
         before, last = block_values(ends, blocks).T[[0, -1]]
         growth = np.where(before > 0, last / before, 1.0)
         largest = growth[blocks[:, 0] == blocks[:, 0].max()].min()
-        steep[:, k] = growth[terms[:, :, k]].max(axis=1) >= largest
+        steep[:, k] = (growth[terms[:, :, k]].max(axis=1) >= largest) & (blocks[:, 0].max() > 0)
     return steep
 
 
