@@ -91,14 +91,12 @@ def chosen_modeler(name: str | Modeler, options: Mapping[str, Any]) -> Modeler:
     CampaignError
         For an unknown name, options that it does not take, and a function that takes no measurements.
     """
-    if not callable(name):
-        built = registry.build("model", name, options, called="modeler")
-        return spread_by(cores.spread, with_sums(built))
-    if options:
+    if callable(name) and options:
         raise CampaignError(
             f"a modeler that is a function has its options already, but {', '.join(options)} was given too"
         )
-    return spread_by(cores.spread, with_sums(_checked(name)))
+    built = _checked(name) if callable(name) else registry.build("model", name, options, called="modeler")
+    return spread_by(cores.spread, with_sums(built))
 
 
 def _checked(modeler: Modeler) -> Modeler:

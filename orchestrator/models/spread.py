@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -23,20 +22,13 @@ def spread_by(spreader: Spreader, modeler: Modeler) -> Modeler:
     """Return a modeler that gives the same models, whose fits are spread."""
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
-        with spreading(spreader):
+        token = _SPREADER.set(spreader)
+        try:
             return modeler(measurements)
+        finally:
+            _SPREADER.reset(token)
 
     return model
-
-
-@contextmanager
-def spreading(spreader: Spreader) -> Iterator[None]:
-    """Have the fits of this block spread, those of this thread."""
-    token = _SPREADER.set(spreader)
-    try:
-        yield
-    finally:
-        _SPREADER.reset(token)
 
 
 def spread(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:

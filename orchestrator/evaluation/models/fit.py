@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import pickle
 import re
@@ -226,10 +225,11 @@ def _here(model: Model, points: Sequence[Point]) -> list[int]:
 
 def _bytes(models: Sequence[Model]) -> int | None:
     """Return the size of models as joblib writes them; None where they cannot be written."""
+    import joblib  # which comes with scikit-learn
+
     content = io.BytesIO()
     try:
-        # joblib comes with scikit-learn and has no type stubs.
-        importlib.import_module("joblib").dump(models, content)
+        joblib.dump(models, content)
     except (pickle.PicklingError, AttributeError, TypeError):
         return None
     return len(content.getvalue())

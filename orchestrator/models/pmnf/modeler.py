@@ -182,6 +182,7 @@ def _parted(group: data.Group, located: Located, options: Options) -> list[PmnfM
 
 
 def _of_part(task: tuple[data.Group, Located, Options]) -> list[PmnfModel]:
+    """Model some call paths of a group, in this process or another one."""
     group, located, options = task
     with one_blas_thread(), np.errstate(all="ignore"):
         return _models(_solved(group, located, options), options)
