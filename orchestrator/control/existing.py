@@ -52,7 +52,8 @@ def parameters(state: State) -> tuple[Parameter, ...]:
 
     So measurements are read where plug-ins of the campaign are missing or broken.
     """
-    points = dict.fromkeys(run.point for run in state.runs)
+    # In an order of their own: the runs of a state come in any.
+    points = sorted({run.point for run in state.runs}, key=lambda point: point.key)
     values: dict[str, dict[Value, None]] = {}
     for point in points:
         for name, value in point.items:
