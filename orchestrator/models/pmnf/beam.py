@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
+from orchestrator.models.pmnf.candidates import PENALTY, Candidates, Searched
 from orchestrator.models.pmnf.hypotheses import blocks_used, canonical, first_occurrences, terms_used
 from orchestrator.models.pmnf.sweep import Problem, lower, problems, sweep
 
@@ -114,7 +114,7 @@ def search(
             before = best, mass
             best, mass = _best(pool, pool.rss, len(growing)), _mass(problem, pool)
             growing = (best < (1 - _GROWTH) * before[0]) | (mass > before[1] + _GROWTH)
-        pool = _trim(problem, pool, keep, REACH)
+        pool = _trim(problem, pool, keep, problem.reach)
         parts.append(Candidates(pool.row + begin, pool.terms))
         sums.append(pool.rss)
     return Candidates(
@@ -141,7 +141,7 @@ def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], extent: Exten
         rss = sweep(problem, moved.row, moved.terms, slot, swept, near)
         lower(best, moved.row, rss.reshape(len(rss), -1))
         parts.append(_near(problem, moved, slot, swept, near, rss, best))
-    return _trim(problem, _join(parts), keep, 1.5 * REACH)
+    return _trim(problem, _join(parts), keep, 1.5 * problem.reach)
 
 
 Move = tuple[int, tuple[int, ...], tuple[bool, ...], Pool]
@@ -189,7 +189,7 @@ def _near(
     """Keep the neighbours whose residual is within reach of the best one known."""
     scale = 2 * problem.noise(best, pool.terms.shape[1])[pool.row]
     fewer = pool.terms.shape[2] - blocks_used(pool.terms).sum(axis=1)
-    limit = best[pool.row] + scale * (REACH + PENALTY * np.maximum(fewer, 0))
+    limit = best[pool.row] + scale * (problem.reach + PENALTY * np.maximum(fewer, 0))
     if len(swept) == 1:
         chosen = rss <= limit[:, None]
         chosen[:, 0] |= rss[:, 0] <= limit + scale * PENALTY

@@ -17,9 +17,10 @@ PENALTY = 4.0
 REPEATED = 2.5
 # What a negative coefficient costs. Chosen by hand; not derived.
 NEGATIVE = 2.5
-# How far behind the best one, in units of log posterior, a hypothesis may be and still be fitted:
-# one that is 1100 times less probable (docs/experiments.md). Chosen by hand; not derived.
-REACH = 7.0
+# How far behind the best one, in units of log posterior, a hypothesis may be and still be fitted, with few
+# and with many points: one that is 3000 and 400 times less probable. From how many points on these are many.
+# Chosen on the functions of docs/experiments.md; not derived.
+_FEW_REACH, _MANY_REACH, _MANY_POINTS = 8.0, 6.0, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,15 @@ class Candidates:
         first = first_occurrences(row, code)
         first = first[np.argsort(row[first], kind="stable")]
         return Candidates(row[first], terms[first])
+
+
+def reach_with(points: int) -> float:
+    """Return how much less probable than the best one a hypothesis may be, in log, and still be fitted.
+
+    The search ranks by squares at a known noise. What few points leave open is ranked less well by that than
+    by the fit, and there a hypothesis far behind may still be the true one.
+    """
+    return _MANY_REACH if points >= _MANY_POINTS else _FEW_REACH
 
 
 def log_prior(candidates: Candidates, growth: tuple[Integers, ...]) -> Floats:

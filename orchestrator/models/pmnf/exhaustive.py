@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
+from orchestrator.models.pmnf.candidates import PENALTY, Candidates, Searched, reach_with
 from orchestrator.models.pmnf.kernels import compiled
 from orchestrator.models.pmnf.moments import moments
 
@@ -57,6 +57,7 @@ def screen(searched: Searched, *, keep: int) -> Candidates:
     products = (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1])
     squares = products**2
     size = max(1, _CHUNK // len(products))
+    reach = reach_with(left.shape[1])
     rows, hypotheses = [], []
     for start in range(0, len(log_value), size):
         sums = moments(products, squares, log_value[start : start + size], precision[start : start + size])
@@ -64,7 +65,7 @@ def screen(searched: Searched, *, keep: int) -> Candidates:
         for place, noise in enumerate(variance[start : start + size]):
             mine = (sums.s1[place], sums.szz[place], sums.syz[place], totals[place])
             freedom = max(left.shape[1] - 3, 1)
-            near, energy = nearly_best(*mine, len(right), two, noise, freedom, REACH, PENALTY)
+            near, energy = nearly_best(*mine, len(right), two, noise, freedom, reach, PENALTY)
             found = near[np.argsort(energy, kind="stable")[:keep]]
             rows.append(np.full(len(found), start + place))
             hypotheses.append(found)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
+from orchestrator.models.pmnf.candidates import PENALTY, Candidates, Searched
 from orchestrator.models.pmnf.hypotheses import FALLS
 from orchestrator.models.pmnf.sweep import Problem, problems, sweep
 
@@ -72,7 +72,7 @@ def _with_growth(
     energy, block = np.concatenate(energies, axis=1), np.concatenate(blocks)
     most = min(_KEPT, energy.shape[1])
     best = np.argpartition(energy, most - 1, axis=1)[:, :most]
-    limit = rss / (2 * problem.variance[states.row]) + REACH
+    limit = rss / (2 * problem.variance[states.row]) + problem.reach
     state, place = np.nonzero(np.take_along_axis(energy, best, axis=1) <= limit[:, None])
     terms = states.terms[state]
     terms[:, slot] = block[best[state, place]]

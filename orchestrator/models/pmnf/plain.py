@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.models.base import Floats
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.beam import Extent, search
-from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates, Searched
+from orchestrator.models.pmnf.candidates import PENALTY, Candidates, Searched, reach_with
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import fit
 from orchestrator.models.pmnf.hypotheses import canonical, first_occurrences, terms_used
@@ -23,9 +23,7 @@ from orchestrator.models.pmnf.weighting import Weighting, weighting
 _REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
 _MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
 _THOROUGH = Extent(rounds=6, first=16, beam=16, paired=8, joined=True, products=True)
-# Log posterior up to which hypotheses are searched for, and largest factor by which the variance may be
-# larger than estimated. Chosen by hand; not derived.
-_EDGE = REACH + PENALTY
+# Largest factor by which the variance may be larger than estimated. Chosen by hand; not derived.
 _MOST_NOISE = 300.0
 
 
@@ -69,8 +67,9 @@ def _possible_noise(weights: Weighting, points: int) -> Floats:
     the tails of Student's t: at the edge of what is searched for, the residuals may be this much larger.
     """
     freedom = weights.freedom
-    edge = np.expm1(2 * _EDGE / (freedom + max(points - 2, 1)))
-    return weights.variance * np.clip(freedom * edge / (2 * _EDGE), 1.0, _MOST_NOISE)
+    edge = 2 * (reach_with(points) + PENALTY)
+    larger = freedom * np.expm1(edge / (freedom + max(points - 2, 1))) / edge
+    return weights.variance * np.clip(larger, 1.0, _MOST_NOISE)
 
 
 def _with_constant(candidates: Candidates, rows: int) -> Candidates:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import NEGATIVE, Searched
+from orchestrator.models.pmnf.candidates import NEGATIVE, Searched, reach_with
 from orchestrator.models.pmnf.exhaustive import least
 from orchestrator.models.pmnf.hypotheses import stacked
 from orchestrator.models.pmnf.kernels import compiled, invert
@@ -318,6 +318,11 @@ class Problem:
     root: Floats
     variance: Floats
     wide: bool
+
+    @property
+    def reach(self) -> float:
+        """How far behind the best one hypotheses are kept."""
+        return reach_with(self.root.shape[1])
 
     def noise(self, best: Floats, terms: int) -> Floats:
         """Scale of squared residuals, given the best sum: the noise, or the lack of fit if larger."""
