@@ -106,7 +106,7 @@ def _after_all_runs(state: State, policy: Policy, estimates: Estimates, confirmi
         return [Propose(1)]
     if state.reassess:
         return [Assess()]
-    return [stop_rules.after_round(state, policy, estimates) or Propose(state.round + 1)]
+    return [stop_rules.after_round(state, policy) or Propose(state.round + 1)]
 
 
 def unbegun(state: State) -> list[Attempt]:

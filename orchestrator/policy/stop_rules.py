@@ -11,8 +11,7 @@ from orchestrator.journal.references import is_reference
 from orchestrator.journal.state import ONLY_ZEROS, RunStatus, State, has_measured
 from orchestrator.policy import failing
 from orchestrator.policy.actions import BeginStop, Pause
-from orchestrator.policy.budget import beside, kept_for_validation, spent_of
-from orchestrator.policy.estimates import Estimates
+from orchestrator.policy.budget import spent_of
 from orchestrator.policy.rules import Policy
 from orchestrator.units import count, format_cost, in_unit, uncertainty
 
@@ -66,26 +65,30 @@ def pause(state: State, policy: Policy) -> Pause | None:
     return Pause("infrastructure", f"{detail}; {_cause(known.reasons)}")
 
 
-def after_round(state: State, policy: Policy, estimates: Estimates) -> BeginStop | None:
+def after_round(state: State, policy: Policy) -> BeginStop | None:
     """Return the stop rule that holds after a round: its runs are settled and the models are refitted."""
     return (
-        _nothing_fits(state, policy, estimates)
+        _nothing_fits(state, policy)
         or _precision(state, policy)
         or _converged(state, policy)
         or _patience(state, policy)
     )
 
 
-def _nothing_fits(state: State, policy: Policy, estimates: Estimates) -> BeginStop | None:
+def _nothing_fits(state: State, policy: Policy) -> BeginStop | None:
     """Stop where the round had no run that the budget could hold."""
-    chosen = [state.runs[run] for run in state.queue if not is_reference(state, run)]
-    skipped = all(item.status is RunStatus.SKIPPED for item in chosen)
+    chosen = [run for run in state.queue if not is_reference(state, run)]
+    items = [state.runs[run] for run in chosen]
     # Those that are skipped for other reasons, such as a new time limit, are not proposed again.
-    if not skipped or not any(item.unaffordable for item in chosen):
+    unaffordable = [run for run, item in zip(chosen, items, strict=True) if item.unaffordable]
+    if not unaffordable or any(item.status is not RunStatus.SKIPPED for item in items):
         return None
-    kept = beside(kept_for_validation(state, policy, estimates), policy.unit)
-    detail = f"{spent_of(state, policy)}; no run of the last round fits what is left{kept}"
-    return BeginStop("budget", detail)
+    first = unaffordable[0]
+    return BeginStop(
+        "budget",
+        f"{spent_of(state, policy)}; no run of the last round fits what is left; first: {first}: "
+        f"{state.runs[first].reason}",
+    )
 
 
 def _precision(state: State, policy: Policy) -> BeginStop | None:

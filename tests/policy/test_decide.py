@@ -186,6 +186,9 @@ def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
     (stop,) = actions(state)
     assert isinstance(stop, BeginStop) and stop.rule == "budget"
+    assert stop.detail.endswith(
+        f"no run of the last round fits what is left; first: {RUNS[0]}: too expensive"
+    )
 
 
 def test_a_round_that_is_skipped_for_its_time_limit_alone_is_followed_by_another() -> None:
