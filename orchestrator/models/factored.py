@@ -20,15 +20,13 @@ from orchestrator.models.base import (
     Floats,
     Model,
     Modeler,
-    Prediction,
     coordinates,
     document,
     inside,
-    unit_of,
 )
 from orchestrator.models.belief import Belief, LogBelief
 from orchestrator.models.data import Group
-from orchestrator.models.intervals import Predictive, predictive
+from orchestrator.models.intervals import FromPredictive, Predictive, predictive
 from orchestrator.models.pmnf.block_sets import COSTS
 from orchestrator.models.symbolic import number_text, power_text, sum_text, terms_of
 from orchestrator.models.unvaried import Unvaried
@@ -141,7 +139,7 @@ def models(group: Group, rows: Iterable[int], modeler: Modeler) -> dict[int, Mod
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class FactoredModel:
+class FactoredModel(FromPredictive):
     """A model of what remains, times powers of parameters."""
 
     callpath: str
@@ -231,10 +229,6 @@ class FactoredModel:
     @property
     def _scale(self) -> float:
         return float(np.prod([least**-power for _, least, power in self.factors if power]))
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict the true value with a 90 % interval; NaN at points of another category."""
-        return self.predictive(points).prediction(unit_of(self.metric))
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture of what remains, times the powers; certain where it is known."""

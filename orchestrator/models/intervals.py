@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from orchestrator.errors import CampaignError
-from orchestrator.models.base import Floats, Model, Prediction
+from orchestrator.models.base import Floats, Model, Prediction, unit_of
 from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.types import Point
 
@@ -126,6 +126,23 @@ class HasPredictive(Protocol):
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the distribution at points, of which `Model.predict` gives the interval at `LEVEL`."""
         ...
+
+
+class _Distributed(HasPredictive, Protocol):
+    """A model that has a predictive distribution of a metric."""
+
+    @property
+    def metric(self) -> str: ...
+
+
+class FromPredictive:
+    """Base of models whose predictions are those of their predictive distribution."""
+
+    __slots__ = ()
+
+    def predict(self: _Distributed, points: Sequence[Point]) -> Prediction:
+        """Predict the true value with a 90 % interval; NaN where the model says nothing."""
+        return self.predictive(points).prediction(unit_of(self.metric))
 
 
 def predictive(model: Model, points: Sequence[Point]) -> Predictive:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Category, Floats, Model, Modeler, Prediction, unit_of
+from orchestrator.models.base import Category, Floats, Model, Modeler
 from orchestrator.models.belief import LogBelief
-from orchestrator.models.intervals import Predictive, predictive
+from orchestrator.models.intervals import FromPredictive, Predictive, predictive
 from orchestrator.models.spread import spread
 from orchestrator.models.symbolic import Symbolic, terms_of
 from orchestrator.types import Measurement, Measurements, Point
@@ -113,7 +113,7 @@ def _with_refits(model: Model, others: Sequence[Model]) -> Model:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Refitted:
+class Refitted(FromPredictive):
     """A model together with its refits; values, text and document are those of the model itself.
 
     Its 90 % interval, its mean and its belief are those of the refits.
@@ -159,10 +159,6 @@ class Refitted:
     def notes(self) -> tuple[str, ...]:
         """Those of the model, and where the interval comes from."""
         return (*self.model.notes, f"intervals come from {len(self.refits)} refits to drawn runs")
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Return the model's values with the central 90 % of the refits' values around them."""
-        return self.predictive(points).prediction(unit_of(self.metric))
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the refits at each point, all equally probable."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Model, Prediction, document, unit_of
+from orchestrator.models.base import Category, Floats, Model, document
 from orchestrator.models.belief import LogBelief, ModelWithBelief
-from orchestrator.models.intervals import Predictive, predictive
+from orchestrator.models.intervals import FromPredictive, Predictive, predictive
 from orchestrator.models.symbolic import LARGEST_LOG, Symbolic, number_text, sum_text, term_values, terms_of
 from orchestrator.types import Point
 from orchestrator.units import listed
@@ -29,7 +29,7 @@ _TINY = 1e-300  # keeps quotients of zero finite
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Summed:
+class Summed(FromPredictive):
     """The model of a call path as the sum of the models of its parts."""
 
     own: ModelWithBelief  # the model of the call path alone, from which it has its noise
@@ -135,10 +135,6 @@ class Summed:
     def _note(self) -> str:
         names = [part.callpath.removeprefix(self.callpath) for part in self.parts]
         return f"the sum of the models of its parts: {listed(names, _NAMED)}"
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict the sum with the central 90 % of its draws."""
-        return self.predictive(points).prediction(unit_of(self.metric))
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the draws at each point, all equally probable."""

@@ -8,16 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Key, Prediction, document, inside, unit_of
+from orchestrator.models.base import Category, Floats, Key, document, inside
 from orchestrator.models.belief import LogBelief
-from orchestrator.models.intervals import Predictive
+from orchestrator.models.intervals import FromPredictive, Predictive
 from orchestrator.types import Point
 
 _NOTHING = -700.0  # a logarithm whose exponential is as good as zero, but a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZeroModel:
+class ZeroModel(FromPredictive):
     """Zero wherever its category holds."""
 
     callpath: str
@@ -60,10 +60,6 @@ class ZeroModel:
     def expression(self) -> str:
         """The same."""
         return self.normal_form
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict zero with an interval of no width; NaN at points of another category."""
-        return self.predictive(points).prediction(unit_of(self.metric))
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return that zero is certain; NaN at points of another category."""

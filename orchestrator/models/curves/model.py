@@ -13,16 +13,14 @@ from orchestrator.models.base import (
     Category,
     Floats,
     Integers,
-    Prediction,
     coordinates,
     document,
     inside,
-    unit_of,
 )
 from orchestrator.models.belief import Belief, LogBelief, mixture_quantile
 from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.regimes import Change, Regimes
-from orchestrator.models.intervals import Predictive
+from orchestrator.models.intervals import FromPredictive, Predictive
 from orchestrator.models.symbolic import LARGEST_LOG, Symbolic, power_law_through, sum_text, terms_of
 from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Point
@@ -44,7 +42,7 @@ _STEP = 1e-3  # of a logarithm, to find the slope at a point
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
-class CurveModel:
+class CurveModel(FromPredictive):
     """All that may explain the measurements of a call path."""
 
     callpath: str
@@ -143,10 +141,6 @@ class CurveModel:
         if found is None or found[1] < LIKELY:
             return ""
         return f"; parts add up ({found[0]}) with a probability of {found[1]:.2f}"
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict the true value with a 90 % interval; NaN at points of another category."""
-        return self.predictive(points).prediction(unit_of(self.metric))
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over all explanations at each point; NaN at points of another category."""

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import stdtrit
 
-from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
+from orchestrator.models.base import Category, Floats, coordinates, document, inside
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.extrap.search import Form
-from orchestrator.models.intervals import LEVEL, Predictive
+from orchestrator.models.intervals import LEVEL, FromPredictive, Predictive
 from orchestrator.models.symbolic import sum_text
 from orchestrator.types import Point
 
@@ -20,7 +20,7 @@ _MOST_SPREAD = 100.0  # of a logarithm: wider intervals are no better, and their
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ExtrapModel:
+class ExtrapModel(FromPredictive):
     """A function of Extra-P's procedure."""
 
     STANDS_ALONE: ClassVar[bool] = True
@@ -70,10 +70,6 @@ class ExtrapModel:
     def expression(self) -> str:
         """The same."""
         return self.normal_form
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict the true value with a 90 % interval; NaN at points of another category."""
-        return self.predictive(points).prediction(unit_of(self.metric))
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return a lognormal distribution around the function; NaN at points of another category."""

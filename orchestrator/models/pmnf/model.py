@@ -12,14 +12,12 @@ from orchestrator.models.base import (
     Category,
     Floats,
     Model,
-    Prediction,
     coordinates,
     document,
     inside,
-    unit_of,
 )
 from orchestrator.models.belief import LogBelief
-from orchestrator.models.intervals import Predictive
+from orchestrator.models.intervals import FromPredictive, Predictive
 from orchestrator.models.pmnf.correction import factors_text
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.unchecked import Beyond
@@ -30,7 +28,7 @@ from orchestrator.types import Point
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PmnfModel:
+class PmnfModel(FromPredictive):
     """A model in performance model normal form, with its uncertainty."""
 
     callpath: str
@@ -85,10 +83,6 @@ class PmnfModel:
     def normal_form(self) -> str:
         """The terms alone, without the correction."""
         return sum_text(self.terms)
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict the true value with a 90 % interval; NaN at points of another category."""
-        return self.predictive(points).prediction(unit_of(self.metric))
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over hypotheses at each point; NaN at points of another category."""

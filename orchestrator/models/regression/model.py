@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Model, Prediction, document, unit_of
+from orchestrator.models.base import Category, Floats, Model, document
 from orchestrator.models.belief import LogBelief
-from orchestrator.models.intervals import HALF_WIDTH, Predictive
+from orchestrator.models.intervals import HALF_WIDTH, FromPredictive, Predictive
 from orchestrator.models.regression.cross_validation import middle
 from orchestrator.models.regression.errors import Errors, Growth
 from orchestrator.models.regression.learner import Fitted
@@ -72,7 +72,7 @@ class Extrapolation:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class RegressionModel:
+class RegressionModel(FromPredictive):
     """What was learned from the samples of one call path; one model for all categories."""
 
     callpath: str
@@ -109,10 +109,6 @@ class RegressionModel:
     def expression(self) -> str:
         """What it is, on one line."""
         return self.inside.text
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict the true value with a 90 % interval; NaN at points with an unknown category."""
-        return self.predictive(points).prediction(unit_of(self.metric))
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the predicted values alone."""
