@@ -10,12 +10,13 @@ the 90 % interval holds it, and the median of its width as a quotient of its end
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
+from command import options
+from drawn_functions import score
 
 from orchestrator import registry
 from orchestrator.evaluation.strategies.functions import Function, draw
@@ -81,7 +82,7 @@ def scores(
     known: Measurements,
     axes: list[list[float]],
     few: int | None = None,
-) -> Iterator[tuple[float, float, float]]:
+) -> Iterator[tuple[bool, bool, float]]:
     """Yield whether the prediction is close, whether the interval holds, and its log width.
 
     Of every category, or of the first one if that has few points.
@@ -91,14 +92,12 @@ def scores(
     for k, function in enumerate(functions if few is None else functions[:1]):
         point = Point.of({**corner, "layout": f"c{k}"})
         model = next(model for model in models if holds_at(model, point))
-        said, truth = model.predict([point]), function(Point.of(corner))
-        close = abs(math.log(float(said.value[0]) / truth)) < math.log(1.1)
-        holds = float(said.low[0]) <= truth <= float(said.high[0])
-        yield close, holds, math.log(float(said.high[0]) / max(float(said.low[0]), 1e-300))
+        found = score(model.predict([point]), function(Point.of(corner)))
+        yield found.is_close, found.holds, found.width
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--functions", type=int, default=100)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--modeler", default="pmnf")
@@ -118,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         axes = values(chosen.parameters, points)
         series = [Parameter(name, tuple(axis)) for name, axis in zip(NAMES, axes, strict=False)]
         rng = np.random.default_rng([chosen.seed, KINDS.index(kind), int(noise), categories, points])
-        rows: list[tuple[float, float, float]] = []
+        rows: list[tuple[bool, bool, float]] = []
         for _ in range(chosen.functions):
             functions = drawn(kind, categories, series, rng)
             known = measured(functions, axes, noise, rng, chosen.few)

@@ -8,11 +8,11 @@ in the performance model normal form. The first one changes. Printed is the tabl
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from command import options
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Modeler
@@ -180,9 +180,7 @@ def row(case: Case, pairs: int, seed: int, modeler: Modeler | None) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--pairs", type=int, default=200, help="of campaigns, per row (default 200)")
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--only", nargs="+", default=[""], help="rows whose name has one of these texts")

@@ -15,7 +15,6 @@ points (`dune_cornerout`), or from those below the largest value of every parame
 
 from __future__ import annotations
 
-import argparse
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from command import options
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
@@ -147,7 +147,7 @@ def _others(x: Floats, y: Floats, held: Floats) -> dict[str, Floats]:
 
 def main() -> None:
     """Write the sets."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("source", type=Path)
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()

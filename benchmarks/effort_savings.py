@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from command import options
 
 from orchestrator.evaluation.noise import cases as noise_cases
 from orchestrator.evaluation.noise import study as noise_study
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--functions", type=int, default=20)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--workers", type=int)

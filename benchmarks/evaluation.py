@@ -8,12 +8,13 @@ m3.json, m4.json); without it their parts are left out. ``--part`` repeats some 
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from command import options
 
 from orchestrator.evaluation.strategies.rows import Row, rows
 from orchestrator.evaluation.strategies.rules import Rules
@@ -100,9 +101,7 @@ def measure(line: Line, functions: int, seed: int, papers: Path | None) -> list[
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--functions", type=int, default=200)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--papers", type=Path, metavar="FOLDER", help="with m2.json, m3.json, m4.json")

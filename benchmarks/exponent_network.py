@@ -9,11 +9,11 @@ scikit-learn can train here, is compared with the least-squares fit of every cho
 
 from __future__ import annotations
 
-import argparse
 import time
 from itertools import pairwise
 
 import numpy as np
+from command import options
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
 
@@ -29,7 +29,7 @@ BATCH, STEPS = 256, 10
 
 def main() -> None:
     """Print parameters, training time, and how often both find the exponents."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--tests", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=2026)

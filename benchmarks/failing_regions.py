@@ -11,7 +11,6 @@ attempts cost; and how many points in all that would run were left out at the en
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from command import options
 
 from orchestrator.campaign import loader
 from orchestrator.control import session
@@ -88,9 +88,7 @@ def row(conditions: list[str], strategy: str, learns: bool) -> list[str]:
 
 def main() -> None:
     """Print a row per kind of region."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--campaigns", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--strategy", default="information")

@@ -32,6 +32,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import far_corner_text as text
+from command import options
 from far_corner_cases import Answer, Case, answers, groups, of_file, on_lines, options_for, stored
 from far_corner_scores import Row, Scores, rows, scores
 from pages import Block, Cells, as_list, as_markdown
@@ -100,9 +101,7 @@ def show(
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("files", metavar="FILE", nargs="*", type=Path)
     parser.add_argument("--cases", metavar="FOLDER", type=Path, help="sets of cases")
     parser.add_argument(

@@ -9,26 +9,18 @@ the 90 % interval holds it.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
+from command import options
+from drawn_functions import BEYOND, NAMES, PARAMETERS, points, score
 
 from orchestrator import registry
 from orchestrator.evaluation.strategies.functions import Function, draw
-from orchestrator.evaluation.strategies.synthetic import SERIES
 from orchestrator.types import Measurement, Measurements, Point
 
 MODELERS = ("pmnf", "curves", "auto")
-NAMES = tuple(parameter.name for parameter, _ in SERIES[:2])
-PLUS = Point.of({parameter.name: beyond for parameter, beyond in SERIES[:2]})
-
-
-def points(lines: bool) -> list[Point]:
-    first, second = (parameter.values for parameter, _ in SERIES[:2])
-    grid = [Point.of(dict(zip(NAMES, pair, strict=True))) for pair in product(first, second)]
-    return [p for p in grid if not lines or p[NAMES[0]] == first[0] or p[NAMES[1]] == second[0]]
 
 
 def scores(
@@ -39,16 +31,14 @@ def scores(
         point: tuple(function(point) * (1 + noise / 100 * rng.uniform(-1, 1, 2)).astype(float))
         for point in where
     }
-    known, truth = Measurements(NAMES, (Measurement("main", "time", values),)), function(PLUS)
-    said = [registry.load("model", name)()(known)[0].predict([PLUS]) for name in MODELERS]
-    return [
-        (abs(np.log(float(p.value[0]) / truth)) < np.log(1.1), float(p.low[0]) <= truth <= float(p.high[0]))
-        for p in said
-    ]
+    known, truth = Measurements(NAMES, (Measurement("main", "time", values),)), function(BEYOND)
+    said = [registry.load("model", name)()(known)[0].predict([BEYOND]) for name in MODELERS]
+    found = [score(prediction, truth) for prediction in said]
+    return [(item.is_close, item.holds) for item in found]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--functions", type=int, default=60)
     parser.add_argument("--seed", type=int, default=2026)
     chosen = parser.parse_args(arguments)
@@ -56,9 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("|---" * (len(MODELERS) + 1) + "|")
     for noise, lines in product((5.0, 1.0), (False, True)):
         rng = np.random.default_rng([chosen.seed, int(noise), lines])
-        where = points(lines)
-        series = [parameter for parameter, _ in SERIES[:2]]
-        found = np.array([scores(draw(series, rng), where, noise, rng) for _ in range(chosen.functions)])
+        where = points(PARAMETERS, lines)
+        found = np.array([scores(draw(PARAMETERS, rng), where, noise, rng) for _ in range(chosen.functions)])
         share = 100 * found.mean(axis=0)
         what = f"±{noise:g} %, {len(where)} points"
         print(f"| {what} | " + " | ".join(f"{a:.0f}, {b:.0f}" for a, b in share) + " |", flush=True)

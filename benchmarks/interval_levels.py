@@ -10,29 +10,20 @@ at 90 %.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
+from command import options
+from drawn_functions import BEYOND, NAMES, PARAMETERS, points
 
 from orchestrator import registry
 from orchestrator.evaluation.strategies.functions import Function, draw
-from orchestrator.evaluation.strategies.synthetic import SERIES
 from orchestrator.models.base import Modeler
 from orchestrator.models.intervals import LEVEL, Interval, predictive
 from orchestrator.types import Measurement, Measurements, Point
 
 LEVELS = (50.0, 80.0, LEVEL, 95.0)
-PARAMETERS = [parameter for parameter, _ in SERIES[:2]]
-NAMES = tuple(parameter.name for parameter in PARAMETERS)
-PLUS = Point.of({parameter.name: beyond for parameter, beyond in SERIES[:2]})
-
-
-def points(lines: bool) -> list[Point]:
-    first, second = (parameter.values for parameter in PARAMETERS)
-    grid = [Point.of(dict(zip(NAMES, pair, strict=True))) for pair in product(first, second)]
-    return [p for p in grid if not lines or p[NAMES[0]] == first[0] or p[NAMES[1]] == second[0]]
 
 
 def intervals(
@@ -48,7 +39,7 @@ def intervals(
         point: tuple(map(float, function(point) * np.exp(rng.normal(0, noise, runs)))) for point in where
     }
     (model,) = modeler(Measurements(NAMES, (Measurement("main", "time", values),)))
-    return predictive(model, [PLUS]).intervals(LEVELS)
+    return predictive(model, [BEYOND]).intervals(LEVELS)
 
 
 def row(modeler: Modeler, lines: bool, noise: float, runs: int, functions: int, seed: int) -> list[str]:
@@ -60,9 +51,9 @@ def row(modeler: Modeler, lines: bool, noise: float, runs: int, functions: int, 
     widths: dict[str, list[float]] = {kind: [] for kind in held}
     for _ in range(functions):
         function = draw(PARAMETERS, rng)
-        truth = function(PLUS)
+        truth = function(BEYOND)
         aims = {"mean": truth, "measured": truth * float(np.exp(rng.normal(0, noise)))}
-        for item in intervals(function, modeler, points(lines), noise, runs, rng):
+        for item in intervals(function, modeler, points(PARAMETERS, lines), noise, runs, rng):
             held[item.kind][item.level].append(bool(item.low[0] <= aims[item.kind] <= item.high[0]))
             if item.level == LEVEL:
                 widths[item.kind].append(float(item.high[0] / item.low[0]))
@@ -74,9 +65,7 @@ def row(modeler: Modeler, lines: bool, noise: float, runs: int, functions: int, 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--modeler", default="auto", choices=registry.names("model"))
     parser.add_argument("--functions", type=int, default=100)
     parser.add_argument("--seed", type=int, default=2026)
@@ -88,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("|---|---|---|---|---|---|---|")
     for noise, lines, runs in product((0.01, 0.1), (False, True), (1, 2, 5)):
         cells = row(modeler, lines, noise, runs, chosen.functions, chosen.seed)
-        what = (f"{100 * noise:g} %", str(len(points(lines))), str(runs))
+        what = (f"{100 * noise:g} %", str(len(points(PARAMETERS, lines))), str(runs))
         print(f"| {' | '.join([*what, *cells])} |", flush=True)
 
 

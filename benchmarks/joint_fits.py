@@ -3,21 +3,21 @@
     python benchmarks/joint_fits.py [--groups 200] [--seed 2026] [--cases FOLDER]
 
 Groups are drawn: their call paths have noise from 0.1 to 30 %, and shapes in and beyond the normal form.
-FOLDER holds measured cases instead: JSON lists of objects with ``group``, ``parameters``, ``train`` and
-``test`` (points with their repetitions). Errors are absolute logarithms of prediction over truth.
+FOLDER holds sets of measured cases instead, as of `far_corner.py`. Errors are absolute logarithms of
+prediction over truth.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+from command import options
+from drawn_functions import score
+from far_corner_cases import Case, groups, stored
 
 from orchestrator import registry
 from orchestrator.types import Measurement, Measurements, Point
@@ -32,6 +32,7 @@ VALUES = {
 FAR = {"p": 256.0, "n": 60.0, "s": 32.0}
 CALL_PATHS = (2, 3, 5, 10, 30)
 SHAPES = ("constant", "product", "sum", "parent", "falling", "saturating", "bent")
+MOST = 10  # test points of a measured case, at most
 WORST = 5.0  # the error of a prediction that is missing, zero or infinite
 
 
@@ -102,21 +103,16 @@ class Function:
         return self.scale * float(value)
 
 
-def measured(path: Path) -> Iterator[Group]:
-    """Read the groups of a file of measured cases."""
-    groups = defaultdict(list)
-    for case in json.loads(path.read_text()):
-        groups[case["group"], tuple(case["parameters"])].append(case)
-    for (_, names), cases in groups.items():
-
-        def at(values: Sequence[float], names: tuple[str, ...] = names) -> Point:
-            return Point.of(dict(zip(names, values, strict=True)))
-
-        items, truth = [], {}
-        for number, case in enumerate(cases):
-            items.append(Measurement(f"f{number}", "time", {at(x): tuple(v) for x, v in case["train"]}))
-            truth[f"f{number}"] = {at(x): float(np.mean(v)) for x, v in case["test"][:10]}
-        yield Group(Measurements(names, tuple(items)), truth)
+def measured(cases: Sequence[Case]) -> Iterator[Group]:
+    """Yield the groups of a set of measured cases."""
+    for places in groups(cases):
+        some = {f"f{number}": cases[place] for number, place in enumerate(places)}
+        items = tuple(Measurement(name, "time", case.train) for name, case in some.items())
+        truth = {
+            name: {point: float(np.mean(values)) for point, values in case.test.items()}
+            for name, case in some.items()
+        }
+        yield Group(Measurements(cases[places[0]].parameters, items), truth)
 
 
 def outcomes(group: Group, *, together: bool) -> dict[tuple[str, Point], tuple[float, bool, float]]:
@@ -128,23 +124,22 @@ def outcomes(group: Group, *, together: bool) -> dict[tuple[str, Point], tuple[f
         for model in modeler(Measurements(group.known.parameters, items)):
             points = list(group.truth[model.callpath])
             said = model.predict(points)
-            for point, value, low, high in zip(points, said.value, said.low, said.high, strict=True):
-                truth = group.truth[model.callpath][point]
-                error = abs(np.log(value / truth)) if 0 < value < np.inf else WORST
-                width = np.log(high / low) if 0 < low <= high < np.inf else WORST
-                result[model.callpath, point] = (float(error), bool(low <= truth <= high), float(width))
+            for place, point in enumerate(points):
+                good = score(said, group.truth[model.callpath][point], place)
+                error, width = (x if np.isfinite(x) else WORST for x in (good.error, good.width))
+                result[model.callpath, point] = error, good.holds, width
     return result
 
 
-def line(name: str, groups: Sequence[Group]) -> str:
+def line(name: str, found: Sequence[Group]) -> str:
     """Return a row of the table: errors, coverage and widths of joint and single fits."""
     joint: Rows = []
     alone: Rows = []
-    for group in groups:
+    for group in found:
         both = [outcomes(group, together=together) for together in (True, False)]
         joint += [both[0][key] for key in both[1]]
         alone += both[1].values()
-    cells = [name, str(len(groups)), str(len(alone))]
+    cells = [name, str(len(found)), str(len(alone))]
     for rows in (joint, alone):
         error, holds, width = np.array(rows, dtype=float).T
         cells += [f"{error.mean():.4f}", f"{100 * holds.mean():.1f}", f"{np.exp(width.mean()):.2f}"]
@@ -155,13 +150,11 @@ def line(name: str, groups: Sequence[Group]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--cases", type=Path, metavar="FOLDER", help="measured cases instead of drawn ones")
-    parser.add_argument("--only", nargs="*", default=[""], help="files of FOLDER whose names contain this")
+    parser.add_argument("--only", nargs="*", default=[], help="files of FOLDER whose names contain this")
     chosen = parser.parse_args(arguments)
     print(
         "| set | groups | predictions | joint: error | holds % | width | alone: error | holds % | width | ",
@@ -169,14 +162,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     print(f"joint better : worse |\n|{'---|' * 10}", flush=True)
     if chosen.cases is None:
-        groups = [drawn(np.random.default_rng([chosen.seed, k])) for k in range(chosen.groups)]
+        known = [drawn(np.random.default_rng([chosen.seed, k])) for k in range(chosen.groups)]
         for size in CALL_PATHS:
-            some = [group for group in groups if len(group.known.items) == size]
+            some = [group for group in known if len(group.known.items) == size]
             print(line(f"drawn, {size} call paths", some), flush=True)
         return
-    for path in sorted(chosen.cases.glob("*.json")):
-        if any(part in path.stem for part in chosen.only):
-            print(line(path.stem, list(measured(path))), flush=True)
+    for name, cases in stored(chosen.cases, chosen.only, MOST).items():
+        print(line(name, list(measured(cases))), flush=True)
 
 
 if __name__ == "__main__":

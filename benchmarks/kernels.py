@@ -12,7 +12,6 @@ degree 2 in the logarithms, and the last slope continued. Three passes take some
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import heapq
 import json
@@ -32,6 +31,7 @@ import scipy.signal
 import scipy.sparse
 import scipy.sparse.linalg
 import scipy.spatial
+from command import options
 from numpy.random import Generator
 from rich.progress import track
 from threadpoolctl import threadpool_limits
@@ -410,9 +410,7 @@ def _baselines(train: Times, n: Sequence[int], m: Sequence[int], test: tuple[int
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("folder", metavar="FOLDER", type=Path)
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=5)

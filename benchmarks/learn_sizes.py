@@ -14,7 +14,6 @@ FOLDER is as for `far_corner.py`.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -22,6 +21,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from command import options
 from far_corner_cases import Case, family, groups, stored
 from rich.progress import track
 
@@ -89,9 +89,7 @@ def by_family(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     folder = os.environ.get("MEASUREMENT_DATA", "")
     parser.add_argument("--cases", type=Path, default=Path(folder, "far-corner"))
     parser.add_argument("--workers", type=int, default=os.cpu_count())

@@ -8,12 +8,13 @@ and the time by the clock with snapshots. Other work on the machine counts as li
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import json
 import os
 import pty
+import resource
 import struct
+import subprocess
 import sys
 import tempfile
 import termios
@@ -21,7 +22,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from startup import cpu_of_children, seconds
+from command import options
 
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry, encode
@@ -116,6 +117,20 @@ def first_picture(folder: Path) -> tuple[float, float]:
     return cpu_of_children() - before, wall
 
 
+def seconds(folder: Path, *arguments: str) -> float:
+    """Return the CPU seconds of one run of Python, and of what it started."""
+    before = cpu_of_children()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, check=True, capture_output=True)
+    return cpu_of_children() - before
+
+
+def cpu_of_children() -> float:
+    """Return the CPU seconds of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def by_command(folder: Path, arguments: tuple[str, ...]) -> tuple[float, float]:
     """Return the CPU seconds of a command, and those by the clock."""
     began = time.perf_counter()
@@ -124,9 +139,7 @@ def by_command(folder: Path, arguments: tuple[str, ...]) -> tuple[float, float]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--repeated", type=int, default=5, help="runs of which the least counts")
     repeated = parser.parse_args().repeated
     with tempfile.TemporaryDirectory() as name:

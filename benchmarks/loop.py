@@ -7,7 +7,6 @@ Prints figures; asserts nothing, as machines differ.
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import statistics
@@ -16,6 +15,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from command import options
 
 from orchestrator.campaign import loader
 from orchestrator.control import existing, session
@@ -116,9 +117,7 @@ def local(runs: int, directory: Path) -> None:
 
 def main() -> None:
     """Run the benchmarks."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--runs", type=int, default=100_000, help="runs of the simulated campaign")
     parser.add_argument("--local", type=int, default=60, help="local runs")
     parser.add_argument("--rounds", action="store_true", help="also in rounds of 1000 runs")

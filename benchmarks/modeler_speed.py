@@ -10,7 +10,6 @@ medians over the repeats are printed, ratios with their range.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from command import options
 
 from orchestrator import registry
 from orchestrator.models.pmnf.hypotheses import PAPER, partitions
@@ -136,9 +136,7 @@ def ours(modeler: str, parameters: int, values: list[Any]) -> tuple[float, float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("python", type=Path, help="a Python interpreter that can import extrap")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--repeats", type=int, default=5)

@@ -18,6 +18,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from command import options
 from numpy.typing import ArrayLike
 
 from orchestrator import registry
@@ -113,7 +114,7 @@ def line(strategy: str, share: float, outcomes: Sequence[Outcome]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--cores", default="1", help="expression in the parameters")
     parser.add_argument("--strategy", action="append", help="repeatable")

@@ -13,13 +13,13 @@ numbers are by chance (sign test).
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+from command import options
 from scipy.stats import binomtest
 
 from orchestrator import registry
@@ -73,9 +73,7 @@ def said(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--functions", type=int, default=200)
     parser.add_argument("--seed", type=int, action="append", help="repeatable (default 7, 8, 9)")
     parser.add_argument("--budget", type=float, default=1.0, help="percent of the full cost (default 1)")

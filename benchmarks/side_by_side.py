@@ -10,7 +10,6 @@ that were alone, and the spread (quartile distance relative to the median), with
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import statistics
 import subprocess
@@ -18,6 +17,8 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from command import options
 
 from orchestrator.executors.local import cores
 from orchestrator.executors.local.executor import LocalExecutor
@@ -118,9 +119,7 @@ def compare(bench: Bench, name: str, command: str, blocks: int, runs: int, first
 
 def main() -> None:
     """Compare the ways."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--blocks", type=int, default=6)
     parser.add_argument("--runs", type=int, default=8, help="runs of each way in a block")
     parser.add_argument("--command", help="what to time instead")

@@ -9,12 +9,13 @@ Errors are absolute logarithms of prediction over truth one step beyond the grid
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from command import options
+from drawn_functions import score
 from modeler_speed import BEYOND, GRIDS, draw
 
 from orchestrator import registry
@@ -49,9 +50,7 @@ def drawn(number: int, rng: np.random.Generator) -> list[Drawn]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--functions", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--modeler", action="append", choices=registry.names("model"))
@@ -65,9 +64,8 @@ def main() -> None:
         )
         rows = []
         for item, model in zip(known, models, strict=True):
-            found, truth = model.predict([Point.of(dict(zip(NAMES, far, strict=True)))]), item.truth(far)
-            holds = bool(found.low[0] <= truth <= found.high[0])
-            rows.append((abs(np.log(found.value[0] / truth)), holds, np.log(found.high[0] / found.low[0])))
+            said = model.predict([Point.of(dict(zip(NAMES, far, strict=True)))])
+            rows.append(score(said, item.truth(far)))
         for is_slow in (True, False):
             error, holds, width = np.array(
                 [row for row, item in zip(rows, known, strict=True) if item.is_slow == is_slow]

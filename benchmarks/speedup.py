@@ -15,7 +15,6 @@ standard error has the CPU time of all fits by contender.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -25,6 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from command import options
 from pages import Block, as_markdown
 from rich.console import Console
 from rich.progress import Progress
@@ -174,9 +174,7 @@ def times(rows: Sequence[Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="draws of noise (default 3)")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--quick", action="store_true", help="without `auto`, which takes minutes")

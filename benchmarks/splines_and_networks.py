@@ -11,7 +11,6 @@ growing numbers of samples as in its figures 8 and 9.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from command import options
 from pages import Block, as_markdown
 from threadpoolctl import threadpool_limits
 from tuning_spaces import SPACES
@@ -144,9 +144,7 @@ def _draws(seeds: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--data", metavar="FOLDER", type=Path, default=os.environ.get("MEASUREMENT_DATA"))
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
     parser.add_argument("--samples", type=int, default=600, help="of the first table (default 600)")

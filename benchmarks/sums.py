@@ -10,12 +10,12 @@ share of 90 % intervals that hold it, and their geometric-mean width (high over 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
+from command import options
+from drawn_functions import points, score
 
 from orchestrator import registry
 from orchestrator.evaluation.strategies.functions import Function, draw
@@ -23,7 +23,7 @@ from orchestrator.evaluation.strategies.synthetic import SERIES
 from orchestrator.models.base import Floats, Model, Modeler
 from orchestrator.models.summed import Summed
 from orchestrator.models.sums import with_sums
-from orchestrator.types import Measurement, Measurements, Parameter, Point
+from orchestrator.types import Measurement, Measurements, Point
 
 LEAVES = ("main->a->x", "main->a->y", "main->a->z", "main->b->x", "main->b->y", "main->c")
 CALLERS = ("main->a", "main->b", "main")  # parts before what includes them
@@ -52,14 +52,6 @@ SETTINGS = (
     Setting(2, True, 0.0, 0.03, 0.03),
     Setting(3, True, 0.01, 0.01, 0.03),
 )
-
-
-def points(series: Sequence[Parameter], lines: bool) -> list[Point]:
-    grid = [
-        Point.of(dict(zip((s.name for s in series), values, strict=True)))
-        for values in product(*(s.values for s in series))
-    ]
-    return [p for p in grid if not lines or sum(p[s.name] != s.values[0] for s in series) <= 1]
 
 
 def below(parent: str, names: Sequence[str]) -> list[str]:
@@ -116,17 +108,13 @@ def rows(setting: Setting, fit: Modeler, rng: np.random.Generator) -> list[tuple
         if model.callpath in CALLERS:
             alone: Model = model.own if isinstance(model, Summed) else model
             for who, one in (("alone", alone), ("sum", model)):
-                predicted, exact = one.predict([beyond]), float(truth[model.callpath][0])
-                value, low, high = (
-                    float(part[0]) for part in (predicted.value, predicted.low, predicted.high)
-                )
-                width = min(float(np.log(high / low)), _WIDEST)
-                found.append((who, abs(float(np.log(value / exact))), low <= exact <= high, width))
+                good = score(one.predict([beyond]), float(truth[model.callpath][0]))
+                found.append((who, good.error, good.holds, min(good.width, _WIDEST)))
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--modeler", default="auto", choices=registry.names("model"))

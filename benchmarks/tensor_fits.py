@@ -9,12 +9,12 @@ on 2000 further points without noise. One process; give numpy one thread for com
 
 from __future__ import annotations
 
-import argparse
 import pickle
 import time
 from collections.abc import Callable
 
 import numpy as np
+from command import options
 
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import alternating, completed, row_begins
@@ -76,24 +76,22 @@ def solvers(samples: Samples, recipe: Recipe) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--samples", type=int, default=65536)
     parser.add_argument("--parameters", type=int, default=9)
     parser.add_argument("--rank", type=int, default=16)
-    options = parser.parse_args()
-    unseen = drawn(2000, options.parameters, 1, 0.0)
+    chosen = parser.parse_args()
+    unseen = drawn(2000, chosen.parameters, 1, 0.0)
     kinds = {
-        "nodes, smooth": Recipe(rank=options.rank, number=32, smoothness=Smoothness(ridge=1e-3, slope=0.03)),
+        "nodes, smooth": Recipe(rank=chosen.rank, number=32, smoothness=Smoothness(ridge=1e-3, slope=0.03)),
         "nodes, jumps": Recipe(
-            rank=options.rank, number=32, smoothness=Smoothness(ridge=1e-3, slope=0.03, jump=0.4)
+            rank=chosen.rank, number=32, smoothness=Smoothness(ridge=1e-3, slope=0.03, jump=0.4)
         ),
-        "cells": Recipe(rank=options.rank, number=32, cells=True),
+        "cells": Recipe(rank=chosen.rank, number=32, cells=True),
     }
-    for number in (FEW, options.samples):
-        samples = drawn(number, options.parameters, 0, NOISE)
-        print(f"{number} samples, {options.parameters} parameters, rank {options.rank}")
+    for number in (FEW, chosen.samples):
+        samples = drawn(number, chosen.parameters, 0, NOISE)
+        print(f"{number} samples, {chosen.parameters} parameters, rank {chosen.rank}")
         for name, recipe in kinds.items():
             begun = time.perf_counter()
             at = tensors(samples, recipe)

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import tuning_spaces_text as text
+from command import options
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -219,9 +220,7 @@ def _fitted(name: str, tasks: Sequence[Task], store: Store, chosen: argparse.Nam
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     modelers = [name for name in registry.names("model") if name not in LEFT_OUT]
     parser.add_argument("--data", metavar="FOLDER", type=Path, help="with stampede2 and autotuner")
     parser.add_argument("--sets", type=_sets, default=list(SPACES), help=f"default: {'; '.join(SPACES)}")
