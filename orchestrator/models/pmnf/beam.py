@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.pmnf.candidates import PENALTY, Candidates, Searched
-from orchestrator.models.pmnf.hypotheses import blocks_used, canonical, first_occurrences, terms_used
+from orchestrator.models.pmnf.hypotheses import (
+    begins,
+    blocks_used,
+    canonical,
+    first_occurrences,
+    places,
+    terms_used,
+    widened,
+)
 from orchestrator.models.pmnf.sweep import Problem, lower, problems, sweep
 
 # Hypotheses further behind the best one (natural logarithm) are kept, but not expanded. Chosen by
@@ -93,7 +101,7 @@ def search(
     parameters = len(searched.tables)
     slots = parameters + 1 if wide else parameters
     candidates, rss = first
-    terms = np.pad(candidates.terms, ((0, 0), (0, max(slots - candidates.terms.shape[1], 0)), (0, 0)))
+    terms = widened(candidates.terms, max(slots, candidates.terms.shape[1]))
     size = max(1, _CHUNK // (searched.log_value.shape[1] * extent.beam))
     parts, sums = [], []
     for begin, problem in problems(searched, wide=wide, together=size):
@@ -117,9 +125,7 @@ def search(
         pool = _trim(problem, pool, keep, problem.reach)
         parts.append(Candidates(pool.row + begin, pool.terms))
         sums.append(pool.rss)
-    return Candidates(
-        np.concatenate([p.row for p in parts]), np.concatenate([p.terms for p in parts])
-    ), np.concatenate(sums)
+    return Candidates.concatenate(parts), np.concatenate(sums)
 
 
 def _front(problem: Problem, pool: Pool, beam: int, reach: float) -> NDArray[np.intp]:
@@ -127,7 +133,7 @@ def _front(problem: Problem, pool: Pool, beam: int, reach: float) -> NDArray[np.
     best = _best(pool, energy, len(problem.variance))
     near = np.flatnonzero(~pool.expanded & (energy <= best[pool.row] + reach))
     front = near[np.lexsort((energy[near], pool.row[near]))]
-    return front[_position(pool.row[front]) < beam]
+    return front[places(pool.row[front]) < beam]
 
 
 def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], extent: Extent, keep: int) -> Pool:
@@ -151,7 +157,7 @@ def _moves(problem: Problem, states: Pool, extent: Extent) -> Iterator[Move]:
     """Yield (term, swept parameters, whether each only among near blocks, the states it applies to)."""
     slots, parameters = states.terms.shape[1:]
     used = terms_used(states.terms)
-    leading = _position(states.row)
+    leading = places(states.row)
     for slot in range(slots):
         for k in range(parameters):
             moved = states.take(used >= slot)
@@ -226,19 +232,9 @@ def _energy(problem: Problem, pool: Pool) -> Floats:
 def _mass(problem: Problem, pool: Pool) -> Floats:
     """Logarithm of the posterior mass found so far, per call path of a trimmed pool, up to a constant."""
     mass = np.full(len(problem.variance), -np.inf)
-    begin = np.flatnonzero(_begins(pool.row))
+    begin = np.flatnonzero(begins(pool.row))
     mass[pool.row[begin]] = np.logaddexp.reduceat(-_energy(problem, pool), begin)
     return mass
-
-
-def _position(row: Integers) -> Integers:
-    """Position of every entry within its run of equal rows."""
-    return np.arange(len(row)) - np.maximum.accumulate(np.where(_begins(row), np.arange(len(row)), 0))
-
-
-def _begins(row: Integers) -> NDArray[np.bool_]:
-    """Return where runs of equal rows begin."""
-    return np.asarray(np.diff(row, prepend=-1) != 0)
 
 
 def _join(parts: list[Pool]) -> Pool:
@@ -259,4 +255,4 @@ def _trim(problem: Problem, pool: Pool, keep: int, reach: float) -> Pool:
     best = _best(pool, energy, len(problem.variance))
     near = np.flatnonzero(energy <= best[pool.row] + reach)
     order = near[np.lexsort((energy[near], pool.row[near]))]
-    return pool.take(order[_position(pool.row[order]) < keep])
+    return pool.take(order[places(pool.row[order]) < keep])

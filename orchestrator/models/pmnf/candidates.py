@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.hypotheses import FALLS, blocks_chosen, canonical, first_occurrences
+from orchestrator.models.pmnf.hypotheses import FALLS, blocks_chosen, canonical, first_occurrences, widened
 
 # What a block costs in the ranking of hypotheses: the logarithm of the number of blocks in the set `PAPER`,
 # 59.
@@ -53,15 +54,39 @@ class Candidates:
         return Candidates(self.row[index], self.terms[index])
 
     @staticmethod
+    def concatenate(parts: Sequence[Candidates]) -> Candidates:
+        """Put lists one after another whose hypotheses may have different numbers of terms."""
+        width = max(part.terms.shape[1] for part in parts)
+        terms = [widened(part.terms, width) for part in parts]
+        return Candidates(np.concatenate([part.row for part in parts]), np.concatenate(terms))
+
+    @staticmethod
     def join(parts: list[Candidates]) -> Candidates:
         """Concatenate lists whose hypotheses may have different numbers of terms, without duplicates."""
-        width = max(part.terms.shape[1] for part in parts)
-        padded = [np.pad(p.terms, ((0, 0), (0, width - p.terms.shape[1]), (0, 0))) for p in parts]
-        terms, row = np.concatenate(padded), np.concatenate([p.row for p in parts])
-        terms, code = canonical(terms)
-        first = first_occurrences(row, code)
-        first = first[np.argsort(row[first], kind="stable")]
-        return Candidates(row[first], terms[first])
+        found = Candidates.concatenate(parts)
+        terms, code = canonical(found.terms)
+        first = first_occurrences(found.row, code)
+        first = first[np.argsort(found.row[first], kind="stable")]
+        return Candidates(found.row[first], terms[first])
+
+
+def with_sums(parts: Sequence[tuple[Candidates, Floats]]) -> tuple[Candidates, Floats]:
+    """Join lists of hypotheses with their residual sums of squares, ordered by call path."""
+    candidates = Candidates.concatenate([part for part, _ in parts])
+    order = np.argsort(candidates.row, kind="stable")
+    return candidates.take(order), np.concatenate([sums for _, sums in parts])[order]
+
+
+def lowest(values: Floats, most: int, limit: Floats | None = None) -> tuple[Integers, Integers]:
+    """Return where the lowest values of every row are, so many at most; row and column of each.
+
+    Those above the limit of their row are left out, and without limits those that are not finite.
+    """
+    most = min(most, values.shape[1])
+    best = np.argpartition(values, most - 1, axis=1)[:, :most]
+    found = np.take_along_axis(values, best, axis=1)
+    row, place = np.nonzero(np.isfinite(found) if limit is None else found <= limit[:, None])
+    return row, best[row, place]
 
 
 def reach_with(points: int) -> float:

@@ -25,10 +25,10 @@ from orchestrator.models.data import Group
 from orchestrator.models.pmnf.borrowing import Others, borrowed
 from orchestrator.models.pmnf.build import Case, Solved, Together
 from orchestrator.models.pmnf.candidates import Candidates
-from orchestrator.models.pmnf.category import TOGETHER, OneCategory, Space, log_sums
+from orchestrator.models.pmnf.category import TOGETHER, OneCategory, Space
 from orchestrator.models.pmnf.fit import Fits, fit
-from orchestrator.models.pmnf.hypotheses import canonical, structures, terms_used
-from orchestrator.models.pmnf.solution import Solution, joined
+from orchestrator.models.pmnf.hypotheses import canonical, places, structures, terms_used, widened
+from orchestrator.models.pmnf.solution import Solution, joined, log_sums
 
 # Probabilities with which a category has the shared form, and how probable each of them is; prior probability
 # that a shared form does not fit within the noise. Chosen by hand, so that categories without anything in
@@ -73,15 +73,15 @@ def with_shared_forms(solved: Sequence[Solved]) -> list[Solved]:
 
 def _bundles(groups: Sequence[Group]) -> Iterator[tuple[tuple[int, ...], list[NDArray[np.intp]]]]:
     """Yield groups of several categories, and the rows of the call paths that are in all of them."""
-    places_of: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for number, group in enumerate(groups):
         for row, label in enumerate(group.labels):
-            places_of.setdefault(label, []).append((number, row))
+            found.setdefault(label, []).append((number, row))
     alike: dict[tuple[int, ...], list[list[int]]] = {}
-    for places in places_of.values():
-        if len(places) > 1:
-            numbers = tuple(number for number, _ in places)
-            alike.setdefault(numbers, []).append([row for _, row in places])
+    for pairs in found.values():
+        if len(pairs) > 1:
+            numbers = tuple(number for number, _ in pairs)
+            alike.setdefault(numbers, []).append([row for _, row in pairs])
     for numbers, rows in alike.items():
         yield numbers, list(np.array(rows, dtype=np.intp).T)
 
@@ -158,7 +158,7 @@ def _candidates(parts: Sequence[OneCategory], space: Space) -> Candidates:
         floor = np.zeros(len(part.rows))
         np.minimum.at(floor, own.row[some], gain)
         rows.append(own.row[some])
-        terms.append(np.pad(own.terms[some], ((0, 0), (0, width - own.terms.shape[1]), (0, 0))))
+        terms.append(widened(own.terms[some], width))
         gains.append(gain - floor[own.row[some]])
     row, all_terms, gain = np.concatenate(rows), np.concatenate(terms), np.concatenate(gains)
     ordered, code = canonical(all_terms)
@@ -166,8 +166,7 @@ def _candidates(parts: Sequence[OneCategory], space: Space) -> Candidates:
     union = Candidates(row[first], ordered[first])
     total = np.bincount(inverse, weights=gain) + parts[0].task.log_prior(union)
     order = np.lexsort((-total, union.row))
-    place = np.arange(len(order)) - np.searchsorted(union.row[order], union.row[order])
-    return union.take(order[place < space.keep])
+    return union.take(order[places(union.row[order]) < space.keep])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Floats, Integers
+from orchestrator.models.base import Floats
 from orchestrator.models.data import Group
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.build import Case, Solved
@@ -18,9 +18,8 @@ from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.hypotheses import block_values, canonical, growth_of, structures
 from orchestrator.models.pmnf.neighbours import Expected
-from orchestrator.models.pmnf.solution import Solution, Task, joined
+from orchestrator.models.pmnf.solution import Solution, Task, joined, log_sums
 from orchestrator.models.pmnf.weighting import Weighting
-from orchestrator.models.shared_noise import SharedNoise
 
 # A category has a form of its own if it has at least so many points more than there are parameters.
 _LEAST_POINTS = 2
@@ -159,37 +158,21 @@ def _gathered(solved: Solved, rows: NDArray[np.intp], space: Space) -> Solution:
     found = [(Candidates(place[p.candidates.row], p.candidates.terms), p.fits) for place, p in parts]
     return Solution(
         *joined(found),
-        _located([part.located for _, part in parts], order),
-        _weighting([part.weighting for _, part in parts], order),
+        _located([part.located for _, part in parts]).rows(order),
+        Weighting.concatenate([part.weighting for _, part in parts]).rows(order),
     )
 
 
-def _located(parts: Sequence[Located], order: NDArray[np.intp]) -> Located:
-    """Return the locations of several call paths in another order."""
+def _located(parts: Sequence[Located]) -> Located:
+    """Put the locations of several call paths one after another."""
     shared = [part.shared for part in parts if part.shared is not None]
-    return Located(
-        log_value=np.concatenate([part.log_value for part in parts])[order],
-        count=np.concatenate([part.count for part in parts])[order],
-        sigma=np.concatenate([part.sigma for part in parts])[order],
-        freedom=np.concatenate([part.freedom for part in parts])[order],
-        aggregate=parts[0].aggregate,
-        shared=SharedNoise(np.concatenate([s.origins for s in shared])[order], shared[0].ratio)
-        if shared
-        else None,
-    )
-
-
-def _weighting(parts: Sequence[Weighting], order: NDArray[np.intp]) -> Weighting:
-    """Return the distributions of values of several call paths in another order."""
-    return Weighting(
-        weights=np.concatenate([part.weights for part in parts])[order],
-        variance=np.concatenate([part.variance for part in parts])[order],
-        freedom=np.concatenate([part.freedom for part in parts])[order],
-        noise=np.concatenate([part.noise for part in parts])[order],
-        smooth=np.concatenate([part.smooth for part in parts])[order],
-        features=parts[0].features,
-        spread=np.concatenate([part.spread for part in parts])[order],
-        log_scale=np.concatenate([part.log_scale for part in parts])[order],
+    return replace(
+        parts[0],
+        log_value=np.concatenate([part.log_value for part in parts]),
+        count=np.concatenate([part.count for part in parts]),
+        sigma=np.concatenate([part.sigma for part in parts]),
+        freedom=np.concatenate([part.freedom for part in parts]),
+        shared=replace(shared[0], origins=np.concatenate([s.origins for s in shared])) if shared else None,
     )
 
 
@@ -202,10 +185,3 @@ def _renumbered(terms: NDArray[np.int16], case: Case, space: Space) -> NDArray[n
         result[:, :, place] = np.array([number[tuple(pair)] for pair in blocks.tolist()])[terms[:, :, k]]
     ordered, _ = canonical(result)
     return ordered
-
-
-def log_sums(row: Integers, score: Floats, rows: int) -> Floats:
-    """Return logarithms of sums of exponentials, by call path: shape (rows,)."""
-    total = np.full(rows, -np.inf)
-    np.logaddexp.at(total, row, score)
-    return total

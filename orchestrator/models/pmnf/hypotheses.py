@@ -224,6 +224,22 @@ def blocks_chosen(terms: NDArray[np.int16]) -> Integers:
     return result
 
 
+def widened(terms: NDArray[np.int16], width: int) -> NDArray[np.int16]:
+    """Return hypotheses with so many terms, of which those that are added are unused."""
+    more = width - terms.shape[1]
+    return np.pad(terms, ((0, 0), (0, more), (0, 0))) if more else terms
+
+
+def begins(row: Integers) -> NDArray[np.bool_]:
+    """Return where runs of equal numbers of call paths begin."""
+    return np.asarray(np.diff(row, prepend=-1) != 0)
+
+
+def places(row: Integers) -> Integers:
+    """Return the place of every entry within its run of equal numbers of call paths."""
+    return np.arange(len(row)) - np.maximum.accumulate(np.where(begins(row), np.arange(len(row)), 0))
+
+
 def first_occurrences(row: Integers, code: Integers) -> Integers:
     """Return where each combination of a call path and of numbers of terms occurs first, ascending.
 

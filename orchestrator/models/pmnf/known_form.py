@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import nnls
@@ -16,9 +17,8 @@ from orchestrator.types import Measurement, Measurements
 Factors = Mapping[str, tuple[float, float]]
 """The (exponent, log exponent) of every parameter in a term."""
 
-_STEPS = (
-    2  # residuals relative to the measured value first, then to the fitted one, which noise does not bias
-)
+# Residuals relative to the measured value first, then to the fitted one, which noise does not bias.
+_STEPS = 2
 
 
 def known_form(terms: Sequence[Factors]) -> Modeler:
@@ -60,13 +60,6 @@ def _fit(item: Measurement, parameters: tuple[str, ...], terms: Sequence[Factors
     covariance[np.ix_(free, free)] = variance * np.linalg.pinv(design[:, free].T @ design[:, free])
     smape = float(np.mean(200.0 * np.abs(expected - values) / (expected + values)))
     noise = float(np.sqrt(variance))
-    posterior = Posterior(
-        weights=np.ones(1),
-        exponents=exponents,
-        coefficients=coefficients[None],
-        covariance=covariance[None],
-        misfit=np.zeros(1),
-    )
     return PmnfModel(
         callpath=item.callpath,
         metric=item.metric,
@@ -75,5 +68,5 @@ def _fit(item: Measurement, parameters: tuple[str, ...], terms: Sequence[Factors
         smape=smape,
         noise=noise,
         notes=(),
-        posterior=posterior,
+        posterior=replace(blank, coefficients=coefficients[None], covariance=covariance[None]),
     )

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.beam import Extent, search
-from orchestrator.models.pmnf.candidates import Candidates
+from orchestrator.models.pmnf.candidates import Candidates, with_sums
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import fit
-from orchestrator.models.pmnf.hypotheses import blocks_chosen
+from orchestrator.models.pmnf.hypotheses import blocks_chosen, places
 from orchestrator.models.pmnf.parents import shared
-from orchestrator.models.pmnf.solution import Solution, Task, concatenated, ordered, poorly_fitted
+from orchestrator.models.pmnf.solution import Solution, Task, concatenated, log_sums, ordered, poorly_fitted
 from orchestrator.models.pmnf.weighting import Weighting, weighting
 
 # Standard deviations of the coefficients of the smooth correction that are tried: from invisible to 32 %, in
@@ -86,8 +86,7 @@ def _explained(task: Task, part: Solution, least: Floats) -> tuple[NDArray[np.in
 def _nearest(row: Integers, rss: Floats) -> NDArray[np.intp]:
     """Return the hypotheses of every call path that are nearest to the values, ordered by call path."""
     order = np.lexsort((rss, row))
-    place = np.arange(len(row)) - np.searchsorted(row[order], row[order])
-    return order[place < _LOOKED_AT]
+    return order[places(row[order]) < _LOOKED_AT]
 
 
 def _may_do_without(candidates: Candidates, located: Located) -> NDArray[np.bool_]:
@@ -141,19 +140,9 @@ def _wider(task: Task, part: Solution) -> tuple[Candidates, Floats]:
     index, searched = part.best(), part.searched(task)
     first = part.candidates.take(index), part.fits.rss[index]
     if len(task.tables) > 1:
-        first = _merged(first, shared(searched))
+        first = with_sums([first, shared(searched)])
     extent = Extent(rounds=3, beam=4, paired=2)
     return search(searched, first, keep=task.keep, wide=True, extent=extent)
-
-
-def _merged(*parts: tuple[Candidates, Floats]) -> tuple[Candidates, Floats]:
-    """Concatenate hypotheses with their residual sums of squares, ordered by call path."""
-    width = max(c.terms.shape[1] for c, _ in parts)
-    terms = [np.pad(c.terms, ((0, 0), (0, width - c.terms.shape[1]), (0, 0))) for c, _ in parts]
-    row = np.concatenate([c.row for c, _ in parts])
-    order = np.argsort(row, kind="stable")
-    rss = np.concatenate([sums for _, sums in parts])
-    return Candidates(row[order], np.concatenate(terms)[order]), rss[order]
 
 
 def _fitted(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Solution:
@@ -167,6 +156,4 @@ def _total(task: Task, candidates: Candidates, located: Located, weights: Weight
     """Logarithm of the evidence of some hypotheses of each call path, shape (call paths,)."""
     prior = task.log_prior(candidates)
     score = fit(candidates, task.tables, located.log_value, weights, prior, task.growth).score
-    total = np.full(len(located.sigma), -np.inf)
-    np.logaddexp.at(total, candidates.row, score)
-    return total
+    return log_sums(candidates.row, score, len(located.sigma))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import PENALTY, Candidates, Searched
-from orchestrator.models.pmnf.hypotheses import FALLS
+from orchestrator.models.pmnf.candidates import PENALTY, Candidates, Searched, lowest
+from orchestrator.models.pmnf.hypotheses import FALLS, widened
 from orchestrator.models.pmnf.sweep import Problem, problems, sweep
 
 # Hypotheses that are kept for each one that gets a growing term. Chosen by hand; not derived.
@@ -37,7 +37,7 @@ def overheads(searched: Searched, first: Candidates, rss: Floats, growth: tuple[
     Those among them that explain a call path nearly as well as the hypothesis they come from, or better;
     alone, or as a factor of a block of another parameter.
     """
-    terms = np.pad(first.terms, ((0, 0), (0, 1), (0, 0)))
+    terms = widened(first.terms, first.terms.shape[1] + 1)
     found = [Candidates(first.row[:0], terms[:0])]
     for begin, problem in problems(searched, wide=False, together=_TOGETHER):
         mine = np.flatnonzero((first.row >= begin) & (first.row < begin + _TOGETHER))
@@ -61,19 +61,17 @@ def _with_growth(
         # Two parameters that change together have no constant block, one alone has it.
         swept = (k,) if j == k else (k, j)
         sums = sweep(problem, states.row, states.terms, slot, swept, (False,) * len(swept))
-        chosen = sums[:, growing] if j == k else sums[:, growing - 1]
+        some = sums[:, growing] if j == k else sums[:, growing - 1]
         price = PENALTY * len(swept)
-        energies.append(chosen.reshape(count, -1) / (2 * problem.variance[states.row, None]) + price)
-        last = np.arange(1 if j == k else chosen.shape[2])
+        energies.append(some.reshape(count, -1) / (2 * problem.variance[states.row, None]) + price)
+        last = np.arange(1 if j == k else some.shape[2])
         pair = np.zeros((len(growing), len(last), states.terms.shape[2]), dtype=np.int16)
         pair[:, :, j] = last + 1
         pair[:, :, k] = growing[:, None]
         blocks.append(pair.reshape(-1, states.terms.shape[2]))
     energy, block = np.concatenate(energies, axis=1), np.concatenate(blocks)
-    most = min(_KEPT, energy.shape[1])
-    best = np.argpartition(energy, most - 1, axis=1)[:, :most]
     limit = rss / (2 * problem.variance[states.row]) + problem.reach
-    state, place = np.nonzero(np.take_along_axis(energy, best, axis=1) <= limit[:, None])
+    state, chosen = lowest(energy, _KEPT, limit)
     terms = states.terms[state]
-    terms[:, slot] = block[best[state, place]]
+    terms[:, slot] = block[chosen]
     return Candidates(states.row[state], terms)

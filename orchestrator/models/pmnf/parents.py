@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.pmnf.candidates import Candidates, Searched
+from orchestrator.models.pmnf.candidates import Candidates, Searched, lowest, with_sums
 from orchestrator.models.pmnf.sweep import Problem, problems, sweep
 
 # Best hypotheses of a call path that are kept for every pair of parameters, as starts of a search.
@@ -37,10 +37,7 @@ def shared(searched: Searched) -> tuple[Candidates, Floats]:
         parts += [
             _pair(problem, k, j, begin) for k, j in itertools.permutations(range(len(searched.tables)), 2)
         ]
-    row = np.concatenate([candidates.row for candidates, _ in parts])
-    order = np.argsort(row, kind="stable")
-    terms = np.concatenate([candidates.terms for candidates, _ in parts])
-    return Candidates(row[order], terms[order]), np.concatenate([rss for _, rss in parts])[order]
+    return with_sums(parts)
 
 
 def _pair(problem: Problem, k: int, j: int, begin: int) -> tuple[Candidates, Floats]:
@@ -52,10 +49,7 @@ def _pair(problem: Problem, k: int, j: int, begin: int) -> tuple[Candidates, Flo
     rss = sweep(problem, row, terms, 1, (j,), (False,))
     rss[:, 0] = np.inf  # the second term would repeat the first
     flat = rss.reshape(rows, -1)
-    most = min(_KEPT, flat.shape[1])
-    best = np.argpartition(flat, most - 1, axis=1)[:, :most]
-    chosen, place = np.nonzero(np.isfinite(np.take_along_axis(flat, best, axis=1)))
-    found = best[chosen, place]
+    chosen, found = lowest(flat, _KEPT)
     state, block = np.divmod(found, rss.shape[1])
     result = terms[chosen * blocks + state]
     result[:, 1, j] = block

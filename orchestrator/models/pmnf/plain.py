@@ -77,10 +77,7 @@ def _with_constant(candidates: Candidates, rows: int) -> Candidates:
     missing = np.ones(rows, dtype=bool)
     missing[candidates.row[terms_used(candidates.terms) == 0]] = False
     constant = np.zeros((np.count_nonzero(missing), *candidates.terms.shape[1:]), dtype=np.int16)
-    return Candidates(
-        np.concatenate([candidates.row, np.flatnonzero(missing)]),
-        np.concatenate([candidates.terms, constant]),
-    )
+    return Candidates.concatenate([candidates, Candidates(np.flatnonzero(missing), constant)])
 
 
 def _search(searched: Searched, keep: int) -> Candidates:

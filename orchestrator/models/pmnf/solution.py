@@ -14,6 +14,7 @@ from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.candidates import Candidates, Searched, log_prior
 from orchestrator.models.pmnf.fit import Fits, columns
+from orchestrator.models.pmnf.hypotheses import places, widened
 from orchestrator.models.pmnf.neighbours import Expected
 from orchestrator.models.pmnf.weighting import Weighting
 
@@ -86,9 +87,7 @@ class Solution:
 
     def best(self) -> NDArray[np.intp]:
         """Indices of the best hypotheses of every call path, from which further ones are explored."""
-        row = self.candidates.row
-        place = np.arange(len(row)) - np.searchsorted(row, row)
-        return np.flatnonzero((place < _EXAMINED) & np.isfinite(self.fits.score))
+        return np.flatnonzero((places(self.candidates.row) < _EXAMINED) & np.isfinite(self.fits.score))
 
     def searched(self, task: Task) -> Searched:
         """Return the values as further searches see them, with the noise that was found."""
@@ -156,8 +155,7 @@ def ordered(candidates: Candidates, fits: Fits) -> tuple[Candidates, Fits]:
 
 def _padded(candidates: Candidates, fits: Fits, width: int) -> tuple[Candidates, Fits]:
     more = width - candidates.terms.shape[1]
-    terms = np.pad(candidates.terms, ((0, 0), (0, more), (0, 0)))
-    return Candidates(candidates.row, terms), replace(
+    return Candidates(candidates.row, widened(candidates.terms, width)), replace(
         fits,
         coefficients=np.pad(fits.coefficients, ((0, 0), (0, more))),
         covariance=np.pad(fits.covariance, ((0, 0), (0, more), (0, more))),
@@ -166,7 +164,11 @@ def _padded(candidates: Candidates, fits: Fits, width: int) -> tuple[Candidates,
 
 def concatenated(pairs: list[tuple[Candidates, Fits]]) -> tuple[Candidates, Fits]:
     """Concatenate hypotheses with one number of terms."""
-    candidates = Candidates(
-        np.concatenate([c.row for c, _ in pairs]), np.concatenate([c.terms for c, _ in pairs])
-    )
-    return candidates, Fits.concatenate([f for _, f in pairs])
+    return Candidates.concatenate([c for c, _ in pairs]), Fits.concatenate([f for _, f in pairs])
+
+
+def log_sums(row: Integers, score: Floats, rows: int) -> Floats:
+    """Return logarithms of sums of exponentials, by call path: shape (rows,)."""
+    total = np.full(rows, -np.inf)
+    np.logaddexp.at(total, row, score)
+    return total

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.candidates import Candidates, Searched
+from orchestrator.models.pmnf.candidates import Candidates, Searched, lowest
 from orchestrator.models.pmnf.hypotheses import canonical, partitions
 from orchestrator.models.pmnf.kernels import solve
 from orchestrator.models.pmnf.moments import Moments, moments
@@ -75,18 +75,15 @@ def start(searched: Searched, count: int, width: int) -> tuple[Candidates, Float
     for partition in _partitions(len(tables)):
         hypotheses = combinations[_canonical(combinations, partition)]
         rss = _residuals(sums, _numbers(hypotheses, partition, shape))
-        most = min(width, rss.shape[1])
-        best = np.argpartition(rss, most - 1, axis=1)[:, :most]
-        row, place = np.nonzero(np.isfinite(np.take_along_axis(rss, best, axis=1)))
-        found = hypotheses[best[row, place]]
+        row, place = lowest(rss, width)
+        found = hypotheses[place]
         terms = np.zeros((len(row), len(tables), len(tables)), dtype=np.int16)
         for t, group in enumerate(partition):
             for k in group:
                 terms[:, t, k] = chosen[k][found[:, k]]
         parts.append(Candidates(row, canonical(terms)[0]))
-        found_rss.append(rss[row, best[row, place]])
-    together = Candidates(np.concatenate([p.row for p in parts]), np.concatenate([p.terms for p in parts]))
-    return together, np.concatenate(found_rss)
+        found_rss.append(rss[row, place])
+    return Candidates.concatenate(parts), np.concatenate(found_rss)
 
 
 def _partitions(parameters: int) -> list[tuple[tuple[int, ...], ...]]:

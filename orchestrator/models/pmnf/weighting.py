@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
@@ -40,23 +41,23 @@ class Weighting:
 
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths."""
-        return type(self)(
-            weights=self.weights[index],
-            variance=self.variance[index],
-            freedom=self.freedom[index],
-            noise=self.noise[index],
-            smooth=self.smooth[index],
-            features=self.features,
-            spread=self.spread[index],
-            log_scale=self.log_scale[index],
-        )
+        return replace(self, **{name: getattr(self, name)[index] for name in _BY_CALL_PATH})
 
     def put(self, index: NDArray[np.intp], part: Weighting) -> Self:
         """Replace some call paths."""
-        changed = {f.name: getattr(self, f.name).copy() for f in fields(self) if f.name != "features"}
+        changed = {name: getattr(self, name).copy() for name in _BY_CALL_PATH}
         for name, array in changed.items():
             array[index] = getattr(part, name)
         return replace(self, **changed)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Put the call paths of several, which have the same features, one after another."""
+        each = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _BY_CALL_PATH}
+        return replace(parts[0], **each)
+
+
+_BY_CALL_PATH = tuple(field.name for field in fields(Weighting) if field.name != "features")
 
 
 def weighting(count: Floats, sigma: Floats, freedom: Floats, misfit: Floats, features: Floats) -> Weighting:
