@@ -77,50 +77,75 @@ def set_costs(blocks: tuple[Exponents, ...], size: int) -> Floats:
     return np.asarray((cost[sets_of(blocks, size)] + TERM).sum(axis=1))
 
 
-def missed(x: tuple[float, ...], blocks: tuple[Exponents, ...], size: int, values: Floats) -> Floats:
-    """Return a part of what every set leaves of values: the length of the rest is at least that.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Table:
+    """Every set of so many blocks at some values of a parameter; `table_of` makes it."""
 
-    Parameters
-    ----------
-    x
-        Values of the parameter, more than blocks in a set.
-    blocks, size
-        Those of the parameter, and how many a set has.
-    values
-        Shape (values of the parameter, lines).
+    sets: Integers  # the blocks of every set, shape (sets, size)
+    # columns, scale: all blocks, scaled to at most 1, shape (blocks, values), and by what.
+    columns: Floats
+    scale: Floats
+    basis: Floats  # orthonormal, of what the blocks of a set span, shape (sets, values, size)
+    across: Floats  # a unit vector orthogonal to the blocks of every set, shape (sets, values)
+    valid: NDArray[np.bool_]  # of which sets the values determine the coefficients, shape (sets,)
 
-    Returns
-    -------
-    Shape (sets, lines); infinite where the values of the parameter do not determine the coefficients.
+    def missed(self, values: Floats) -> Floats:
+        """Return a part of what every set leaves of values: the length of the rest is at least that.
+
+        Parameters
+        ----------
+        values
+            Shape (values of the parameter, lines), more of the former than blocks in a set.
+
+        Returns
+        -------
+        Shape (sets, lines); infinite where the values of the parameter do not determine the coefficients.
+        """
+        return np.where(self.valid[:, None], np.abs(self.across @ values), np.inf)
+
+    def rests(self, some: Integers) -> Floats:
+        """Return what gives from values the rests that some sets leave, shape (sets, values, values)."""
+        basis = self.basis[some]
+        return np.asarray(np.eye(basis.shape[1]) - basis @ basis.swapaxes(1, 2))
+
+    def coefficients(self, some: Integers) -> Floats:
+        """Return what gives the coefficients of some sets from values, shape (sets, size, values)."""
+        basis, sets = self.basis[some], self.sets[some]
+        triangle = basis.swapaxes(1, 2) @ self.columns[sets].swapaxes(1, 2)
+        inverse = basis.swapaxes(1, 2).copy()
+        # From the last row up: for thousands of small triangles faster than a solver called for each.
+        for k in range(sets.shape[1] - 1, -1, -1):
+            inverse[:, k] -= np.einsum("sb,sbv->sv", triangle[:, k, k + 1 :], inverse[:, k + 1 :])
+            inverse[:, k] /= triangle[:, k, k, None]
+        return np.asarray(inverse / self.scale[sets][:, :, None])
+
+
+@lru_cache(maxsize=64)
+def table_of(x: tuple[float, ...], blocks: tuple[Exponents, ...], size: int) -> Table:
+    """Return all sets of so many blocks at values of their parameter.
+
+    One block is added to each set of one fewer, by Gram and Schmidt, twice: blocks are almost parallel.
     """
-    table = _table(x, blocks, size)
-    return np.where(table.valid[:, None], np.abs(table.across @ values), np.inf)
-
-
-def rests(x: tuple[float, ...], blocks: tuple[Exponents, ...], size: int, some: Integers) -> Floats:
-    """Return what gives from values the rests that some sets leave, shape (sets, values, values)."""
-    basis = _table(x, blocks, size).basis[some]
-    return np.asarray(np.eye(len(x)) - basis @ basis.swapaxes(1, 2))
-
-
-def coefficients_of(x: tuple[float, ...], blocks: tuple[Exponents, ...], size: int, some: Integers) -> Floats:
-    """Return what gives the coefficients of some sets from values, shape (sets, size, values)."""
-    columns, scale = _columns(x, blocks)
-    basis, sets = _table(x, blocks, size).basis[some], sets_of(blocks, size)[some]
-    triangle = basis.swapaxes(1, 2) @ columns[sets].swapaxes(1, 2)
-    inverse = basis.swapaxes(1, 2).copy()
-    # From the last row up: for thousands of small triangles faster than a solver called for each.
-    for k in range(size - 1, -1, -1):
-        inverse[:, k] -= np.einsum("sb,sbv->sv", triangle[:, k, k + 1 :], inverse[:, k + 1 :])
-        inverse[:, k] /= triangle[:, k, k, None]
-    return np.asarray(inverse / scale[sets][:, :, None])
+    sets, (columns, scale) = sets_of(blocks, size), _columns(x, blocks)
+    last = columns[sets[:, -1]]
+    if size == 1:
+        basis, valid = np.zeros((len(sets), len(x), 0)), np.ones(len(sets), dtype=bool)
+    else:
+        before, parents = table_of(x, blocks, size - 1), _parents(blocks, size)
+        basis, valid = before.basis[parents], before.valid[parents]
+    added, left = _orthogonal(last, basis)
+    basis, valid = np.concatenate([basis, added[:, :, None]], axis=2), valid & (left > _DEPENDENT)
+    # Any vector will do that is not smooth: what wrong blocks leave has changing signs.
+    across, _ = _orthogonal(np.broadcast_to((-1.0) ** np.arange(len(x)), last.shape), basis)
+    return Table(sets=sets, columns=columns, scale=scale, basis=basis, across=across, valid=valid)
 
 
 @lru_cache(maxsize=16)
 def interpolations(x: tuple[float, ...], blocks: tuple[Exponents, ...]) -> tuple[Integers, Floats, Floats]:
     """Return which sets of as many blocks as values are determined, what gives coefficients, its squares."""
-    some = np.flatnonzero(_table(x, blocks, len(x)).valid)
-    inverse = coefficients_of(x, blocks, len(x), some)
+    table = table_of(x, blocks, len(x))
+    some = np.flatnonzero(table.valid)
+    inverse = table.coefficients(some)
     return some, inverse, inverse**2
 
 
@@ -141,43 +166,16 @@ class Bundle:
             bundles.setdefault(tuple(x[line].tolist()), []).append(line)
         return [cls(at, values[np.array(some).T], sigma[np.array(some).T]) for at, some in bundles.items()]
 
-    def least_squares(self, blocks: tuple[Exponents, ...], size: int) -> Floats:
+    def least_squares(self, table: Table) -> Floats:
         """Return sums of squared rests in ``sigma``, or less, of every set, shape (sets,); quickly."""
-        table = _table(self.x, blocks, size)
         # By Cauchy and Schwarz: the rest in errors, times the errors times the unit vector.
-        rest = missed(self.x, blocks, size, self.values) ** 2
+        rest = table.missed(self.values) ** 2
         return np.asarray((rest / (table.across**2 @ self.sigma**2)).sum(axis=1))
 
-    def squares(self, blocks: tuple[Exponents, ...], size: int, some: Integers) -> Floats:
+    def squares(self, table: Table, some: Integers) -> Floats:
         """Return sums of squared rests in ``sigma`` of some sets, shape (sets,)."""
-        left = rests(self.x, blocks, size, some) @ self.values / self.sigma
+        left = table.rests(some) @ self.values / self.sigma
         return np.asarray((left**2).sum(axis=(1, 2)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Every set of blocks at some values of a parameter."""
-
-    basis: Floats  # orthonormal, shape (sets, values, size)
-    across: Floats  # a unit vector orthogonal to the blocks of every set, shape (sets, values)
-    valid: NDArray[np.bool_]  # of which sets the values determine the coefficients, shape (sets,)
-
-
-@lru_cache(maxsize=64)
-def _table(x: tuple[float, ...], blocks: tuple[Exponents, ...], size: int) -> _Table:
-    """Add one block to each set of one fewer, by Gram and Schmidt, twice: blocks are almost parallel."""
-    sets = sets_of(blocks, size)
-    columns = _columns(x, blocks)[0][sets[:, -1]]
-    if size == 1:
-        basis, valid = np.zeros((len(sets), len(x), 0)), np.ones(len(sets), dtype=bool)
-    else:
-        before, parents = _table(x, blocks, size - 1), _parents(blocks, size)
-        basis, valid = before.basis[parents], before.valid[parents]
-    added, left = _orthogonal(columns, basis)
-    basis, valid = np.concatenate([basis, added[:, :, None]], axis=2), valid & (left > _DEPENDENT)
-    # Any vector will do that is not smooth: what wrong blocks leave has changing signs.
-    across, _ = _orthogonal(np.broadcast_to((-1.0) ** np.arange(len(x)), columns.shape), basis)
-    return _Table(basis, across, valid)
 
 
 def _orthogonal(vectors: Floats, basis: Floats) -> tuple[Floats, Floats]:

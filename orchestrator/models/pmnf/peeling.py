@@ -21,12 +21,10 @@ from orchestrator.models.pmnf.block_sets import (
     TERM,
     TINY,
     Bundle,
-    coefficients_of,
     interpolations,
-    missed,
-    rests,
     set_costs,
     sets_of,
+    table_of,
 )
 from orchestrator.models.pmnf.hypotheses import Exponents, block_values
 
@@ -204,6 +202,7 @@ def _best_sets(
 ) -> list[tuple[float, tuple[Exponents, ...], float]]:
     """Return score, blocks and scatter of the best sets of one size that explain the lines."""
     sets, costs = sets_of(blocks, size), set_costs(blocks, size)
+    tables = [table_of(bundle.x, blocks, size) for bundle in bundles]
     excess = sum(bundle.values.size - size * bundle.values.shape[1] for bundle in bundles)
 
     def scores(squares: Floats, some: Integers) -> Floats:
@@ -212,9 +211,10 @@ def _best_sets(
         return np.where(scatter <= _MOST_SCATTER if exact else result > 0, result, -np.inf)
 
     def squares(some: Integers) -> Floats:
-        return np.asarray(np.sum([bundle.squares(blocks, size, some) for bundle in bundles], axis=0))
+        each = [bundle.squares(table, some) for bundle, table in zip(bundles, tables, strict=True)]
+        return np.asarray(np.sum(each, axis=0))
 
-    least = np.sum([bundle.least_squares(blocks, size) for bundle in bundles], axis=0)
+    least = np.sum(list(map(Bundle.least_squares, bundles, tables)), axis=0)
     bound = scores(least, np.arange(len(sets)))
     first = np.argsort(-bound)[: 2 * _KEPT_BLOCKS]
     enough = np.sort(scores(squares(first), first))[-_KEPT_BLOCKS:][0]
@@ -287,11 +287,12 @@ def _explaining(
     else:
         # No value deviates by more than this, so the whole rest is not longer.
         most = 1.1 * _MOST_SCATTER * math.sqrt(len(x)) * float(sigma.max())
-        some = np.flatnonzero(missed(x, blocks, size, values[:, None])[:, 0] <= most)
-        left = rests(x, blocks, size, some)
+        table = table_of(x, blocks, size)
+        some = np.flatnonzero(table.missed(values[:, None])[:, 0] <= most)
+        left = table.rests(some)
         spread = np.sqrt(left**2 @ sigma**2) + 0.1 * sigma
         some = some[(np.abs(left @ values) <= _MOST_SCATTER * spread).all(axis=1)]
-        inverse = coefficients_of(x, blocks, size, some)
+        inverse = table.coefficients(some)
         squared = inverse**2
     coefficients = (inverse.reshape(-1, len(x)) @ values).reshape(-1, size)
     error = np.sqrt(squared.reshape(-1, len(x)) @ sigma**2).reshape(-1, size)
