@@ -175,7 +175,7 @@ def _evaluate(task: _Task) -> dict[Cell, list[Outcome]]:
     runs = bench(
         function, series, noise, protocol.most_repetitions, None if protocol.published_noise else rng
     )
-    modelers = {name: _load(name) for name in protocol.modelers}
+    modelers: dict[str, Modeler] = {name: registry.load("model", name)() for name in protocol.modelers}
     found: dict[Cell, list[Outcome]] = {Cell(parameters, noise, name): [] for name in modelers}
     for contender in contenders(protocol.strategies):
         shared = contender.strategy in _WITHOUT_MODELS
@@ -184,11 +184,6 @@ def _evaluate(task: _Task) -> dict[Cell, list[Outcome]]:
             own = steps or _course(protocol, runs, contender, index, modeler)
             found[Cell(parameters, noise, name)] += _outcomes(protocol, runs, contender, own, modeler)
     return found
-
-
-def _load(name: str) -> Modeler:
-    modeler: Modeler = registry.load("model", name)()
-    return modeler
 
 
 def _course(

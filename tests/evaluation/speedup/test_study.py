@@ -22,14 +22,11 @@ from orchestrator.models.base import Floats
 NODES, SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (100.0, 200.0, 400.0, 800.0)
 
 
-def runs_by(fraction: float, *, noise: float = 0.0) -> Runs:
+def runs_by(fraction: float) -> Runs:
     """Return runs that follow Amdahl's law, one process per node; times are proportional to sizes."""
     size, nodes = (np.ravel(values) for values in np.meshgrid(SIZES, NODES, indexing="ij"))
     exact = size * (1 - fraction + fraction / nodes)
-    factors = np.exp(np.random.default_rng(0).normal(0, noise, len(size)))
-    return Runs(
-        name="toy", nodes=nodes, per_node=np.ones(len(size)), size=size, seconds=exact * factors, exact=exact
-    )
+    return Runs(name="toy", nodes=nodes, per_node=np.ones(len(size)), size=size, seconds=exact, exact=exact)
 
 
 def case(runs: Runs, scaling: Scaling = "strong", cutoff: float = 8, largest: float = 200) -> Case:

@@ -133,18 +133,18 @@ def test_a_parameter_with_value_zero_has_powers_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("option", "value", "message"),
     [
-        {"exponents": "every"},
-        {"exponents": []},
-        {"negative_exponents": "sometimes"},
-        {"aggregate": "mode"},
-        {"members": 0},
+        ("exponents", "every", "unknown exponent set 'every'"),
+        ("exponents", [], "exponents: the list holds no pair"),
+        ("negative_exponents", "sometimes", "negative_exponents is 'sometimes'"),
+        ("aggregate", "mode", "aggregate is 'mode'"),
+        ("members", 0, "members is 0"),
     ],
 )
-def test_options_without_sense_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ModelError):
-        modeler(**options)
+def test_options_without_sense_are_refused(option: str, value: Any, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        modeler(**{option: value})
 
 
 def test_listed_exponents_are_the_only_ones() -> None:

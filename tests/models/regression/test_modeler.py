@@ -36,12 +36,33 @@ def power_law(n: int, rng: np.random.Generator) -> dict[Point, tuple[float, ...]
     return {point: (float(value),) for point, value in zip(points, values, strict=True)}
 
 
+def measurements(values: dict[Point, tuple[float, ...]]) -> Measurements:
+    return Measurements(("p", "size", "solver"), (Measurement("main", "time", values),))
+
+
 def fitted(values: dict[Point, tuple[float, ...]], combine: bool = True) -> RegressionModel:
-    [model] = modeler(combine=combine)(
-        Measurements(("p", "size", "solver"), (Measurement("main", "time", values),))
-    )
+    [model] = modeler(combine=combine)(measurements(values))
     assert isinstance(model, RegressionModel)
     return model
+
+
+def on_line(number: int) -> Samples:
+    """Samples of one parameter from 0 to 1, twice which is the logarithm of the time."""
+    x = np.linspace(0, 1, number)[:, None]
+    return Samples(axes=(Axis(name="x"),), x=x, y=2 * x[:, 0], runs=np.ones(number))
+
+
+@pytest.fixture
+def choices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of samples of the choices among learners that are made, one after the other."""
+    made: list[int] = []
+
+    def counted(samples: Samples, family: Family, rng: np.random.Generator) -> Choice:
+        made.append(len(samples))
+        return choose(samples, family, rng)
+
+    monkeypatch.setattr("orchestrator.models.regression.modeler.choose", counted)
+    return made
 
 
 def errors(model: Model, held: dict[Point, tuple[float, ...]]) -> Floats:
@@ -152,8 +173,7 @@ def line(error: float, wrong: float = 0.0) -> Learner:
 
 
 def test_what_predicts_the_left_out_end_best_and_goes_astray_beyond_does_not_decide() -> None:
-    x = np.linspace(0, 1, 40)[:, None]
-    samples = Samples(axes=(Axis(name="x"),), x=x, y=2 * x[:, 0], runs=np.ones(40))
+    samples = on_line(40)
     lines = (line(0.01, wrong=5.0), line(-0.011), line(0.012), line(0.5))
     family = Family(inside=lambda samples: lines, outside=lambda samples: (), fallback=line(0.6))
     found = choose(samples, family, np.random.default_rng(0)).outside[0]
@@ -171,8 +191,7 @@ def test_what_predicts_the_left_out_end_best_and_goes_astray_beyond_does_not_dec
 
 
 def test_families_that_are_as_good_as_equal_at_the_left_out_end_share_the_prediction() -> None:
-    x = np.linspace(0, 1, 400)[:, None]
-    samples = Samples(axes=(Axis(name="x"),), x=x, y=2 * x[:, 0], runs=np.ones(400))
+    samples = on_line(400)
 
     def noisy(family: str, seed: int, size: float) -> Learner:
         def fit(samples: Samples, rng: np.random.Generator) -> Fitted:
@@ -189,27 +208,12 @@ def test_families_that_are_as_good_as_equal_at_the_left_out_end_share_the_predic
     assert min(weights.values()) > 0.1
 
 
-@dataclass(frozen=True)
-class Off:
-    """The truth, off by as much everywhere."""
-
-    by: float
-
-    @property
-    def text(self) -> str:
-        return f"off by {self.by}"
-
-    def at(self, x: Floats) -> Floats:
-        return 2 * x[:, 0] + self.by
-
-
 def test_of_many_samples_every_part_chooses_what_predicts_beyond() -> None:
-    x = np.linspace(0, 1, 4000)[:, None]
-    samples = Samples(axes=(Axis(name="x"),), x=x, y=2 * x[:, 0], runs=np.ones(4000))
+    samples = on_line(4000)
 
     def lucky(family: str) -> Learner:
         """Return a learner that is as good as the samples of its fit make it, by chance."""
-        return Learner(family=family, name=family, fit=lambda samples, rng: Off(float(rng.normal())))
+        return Learner(family=family, name=family, fit=lambda samples, rng: Line(float(rng.normal()), 0.0))
 
     rivals = lucky("one"), lucky("other")
     family = Family(inside=lambda samples: rivals, outside=lambda samples: (), fallback=line(9.0))
@@ -316,40 +320,24 @@ def test_a_choice_is_the_same_remembered_or_made_again_after_a_restart() -> None
     points = drawn(260, 5)
     held = list(drawn(20, 6))
     first = dict(list(points.items())[:255])  # a refit after few more samples does not choose again
-    names = ("p", "size", "solver")
     remembering = modeler()
-    remembering(Measurements(names, (Measurement("main", "time", first),)))
-    [one] = remembering(Measurements(names, (Measurement("main", "time", points),)))
-    [other] = modeler()(Measurements(names, (Measurement("main", "time", points),)))
+    remembering(measurements(first))
+    [one] = remembering(measurements(points))
+    [other] = modeler()(measurements(points))
     assert np.array_equal(one.value(held), other.value(held))
 
 
-def test_a_refit_after_few_more_samples_chooses_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-
-    def counted(samples: Samples, family: Family, rng: np.random.Generator) -> Choice:
-        made.append(len(samples))
-        return choose(samples, family, rng)
-
-    monkeypatch.setattr("orchestrator.models.regression.modeler.choose", counted)
+def test_a_refit_after_few_more_samples_chooses_from_memory(choices: list[int]) -> None:
     remembering = modeler()
     points = drawn(400, 5)
     for n in (250, 260, 300, 304, 306):  # the series has 244 and 305
-        known = Measurement("main", "time", dict(list(points.items())[:n]))
-        remembering(Measurements(("p", "size", "solver"), (known,)))
-    assert made == [244, 305]
+        remembering(measurements(dict(list(points.items())[:n])))
+    assert choices == [244, 305]
 
 
 @pytest.mark.parametrize("runs", [1, 2])
-def test_repetitions_that_follow_make_no_choice_anew(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+def test_repetitions_that_follow_make_no_choice_anew(choices: list[int], runs: int) -> None:
     """A campaign repeats points from round to round, and one of them in every round."""
-    made: list[int] = []
-
-    def counted(samples: Samples, family: Family, rng: np.random.Generator) -> Choice:
-        made.append(len(samples))
-        return choose(samples, family, rng)
-
-    monkeypatch.setattr("orchestrator.models.regression.modeler.choose", counted)
     rng, remembering = np.random.default_rng(2), modeler()
     points = {p: tuple(v[0] * rng.uniform(0.95, 1.05, runs)) for p, v in drawn(120, 5).items()}
     some, held = dict(list(points.items())[:100]), list(drawn(20, 6))
@@ -357,9 +345,9 @@ def test_repetitions_that_follow_make_no_choice_anew(monkeypatch: pytest.MonkeyP
         values = dict(known)
         for point in list(known)[: 10 * repeated]:
             values[point] = (*values[point], 1.3 * values[point][0])
-        [model] = remembering(Measurements(("p", "size", "solver"), (Measurement("main", "time", values),)))
-    assert made == [100, 100], "ranges grew once"
-    [again] = modeler()(Measurements(("p", "size", "solver"), (Measurement("main", "time", values),)))
+        [model] = remembering(measurements(values))
+    assert choices == [100, 100], "ranges grew once"
+    [again] = modeler()(measurements(values))
     assert np.array_equal(again.value(held), model.value(held)), "the same after a restart"
 
 
@@ -373,5 +361,5 @@ def test_beyond_the_range_at_most_so_many_samples_are_fitted(monkeypatch: pytest
     monkeypatch.setattr("orchestrator.models.regression.modeler._MOST_BEYOND", 50)
     one = Learner(family="counted", name="counted", fit=fit)
     family = Family(inside=lambda samples: (one,), outside=lambda samples: (one,), fallback=one)
-    modeler_of(family)(Measurements(("p", "size", "solver"), (Measurement("main", "time", drawn(200, 1)),)))
+    modeler_of(family)(measurements(drawn(200, 1)))
     assert seen[-2:] == [200, 50], "all of them within the range"
