@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from math import exp, log
 
-import joblib
 import numpy as np
 import pytest
 
@@ -179,30 +177,10 @@ def test_an_f_test_is_that_of_two_nested_regressions() -> None:
 
 
 @EVERY
-def test_an_unseen_category_has_no_prediction(recipe: Recipe) -> None:
-    x = TEST.x[:4].copy()
-    x[1, 2] = np.nan
-    assert np.isnan(fitted(TRAIN, recipe).at(x)).tolist() == [False, True, False, False]
-
-
-@EVERY
-@pytest.mark.parametrize("count", [1, 2, 5, 8, 12, 20])
-def test_few_samples_give_finite_predictions(recipe: Recipe, count: int) -> None:
-    predicted = fit(TRAIN.rows(np.arange(count)), recipe, rng()).at(TEST.x)
-    assert np.isfinite(predicted).all()
-
-
-@EVERY
 def test_a_constant_response_stays_constant(recipe: Recipe) -> None:
     found = fit(TRAIN.with_y(np.full(len(TRAIN), 1.5)), recipe, rng())
     assert isinstance(found, OnlyTrend)
     np.testing.assert_allclose(found.at(TEST.x), 1.5, atol=1e-3)
-
-
-@EVERY
-def test_repeated_rows_do_no_harm(recipe: Recipe) -> None:
-    twice = TRAIN.rows(np.repeat(np.arange(60), 2))
-    assert np.isfinite(fit(twice, recipe, rng()).at(TEST.x)).all()
 
 
 @EVERY
@@ -213,16 +191,6 @@ def test_beyond_the_range_predictions_are_finite_and_logarithms_straight(recipe:
     assert np.isfinite(found).all()
     if recipe.response == "log" and recipe.sampling != "regional":
         assert np.diff(found, 2) == pytest.approx(0, abs=1e-6)
-
-
-@EVERY
-def test_it_survives_a_file_and_the_same_generator_gives_the_same(recipe: Recipe) -> None:
-    found = fitted(TRAIN, recipe)
-    file = io.BytesIO()
-    joblib.dump(found, file)
-    file.seek(0)
-    np.testing.assert_array_equal(joblib.load(file).at(TEST.x), found.at(TEST.x))
-    np.testing.assert_array_equal(fitted(TRAIN, recipe).at(TEST.x), found.at(TEST.x))
 
 
 def test_values_of_any_size_are_fitted() -> None:
@@ -245,11 +213,6 @@ def test_names_are_unique_and_equal_recipes_are_one_learner() -> None:
     assert set(extrapolators(TRAIN)) <= set(candidates(TRAIN))
     [one] = learners(responses=("log",), samplings=("stratified",))
     assert one.name == "splines, log response, stratified"
-
-
-def test_no_axes_are_the_mean() -> None:
-    samples = Samples(axes=(), x=np.empty((6, 0)), y=np.arange(6.0), runs=np.ones(6))
-    np.testing.assert_allclose(fit(samples, Recipe(), rng()).at(np.empty((2, 0))), 2.5)
 
 
 def test_the_space_of_these_tests_has_what_they_need() -> None:
