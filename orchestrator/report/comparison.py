@@ -25,7 +25,7 @@ from orchestrator.models.effort import EFFORT
 from orchestrator.models.intervals import LEVEL
 from orchestrator.models.symbolic import Term, compare, exponent_deviation, growth, terms_of
 from orchestrator.models.uncertainty import RELEVANT_SHARE
-from orchestrator.report.models_document import number, short_form
+from orchestrator.report.models_document import label, number, short_form
 from orchestrator.types import Measurement, Measurements, Point
 from orchestrator.units import count
 
@@ -349,8 +349,7 @@ def _verdict(
 
 def label_of(row: Mapping[str, Any]) -> str:
     """Return what names a row among others: ``main->solve [solver=cg] time``."""
-    chosen = ", ".join(f"{name}={value}" for name, value in row["category"].items())
-    return f"{row['callpath']}{f' [{chosen}]' if chosen else ''} {row['metric']}"
+    return f"{label(row)} {row['metric']}"
 
 
 def sentence(row: Mapping[str, Any]) -> str:
@@ -363,7 +362,7 @@ def sentence(row: Mapping[str, Any]) -> str:
     more = "more" if percent > 0 else "less"
     text = f"{amount} as much" if far else f"{amount} {more}"
     if row["probability"] >= SURE:
-        words = f"{text}"
+        words = text
     elif row["probability"] >= _UNLIKELY:
         words = f"perhaps {text}"
     else:

@@ -65,7 +65,7 @@ class Together:
 
     @property
     def likely(self) -> NDArray[np.bool_]:
-        """Whether it more likely does than not, shape (call paths of the case,)."""
+        """Whether a call path more likely shares its form than not, shape (call paths of the case,)."""
         return np.asarray(self.probability > _LIKELY)
 
 

@@ -104,7 +104,7 @@ def _better(exact: _Exact, before: Posterior, blocks: tuple[tuple[Exponents, ...
 
 
 def doubtful(group: Group, models: Mapping[tuple[str, str], PmnfModel]) -> list[int]:
-    """Return the rows of call paths with exact values that no formula explains, or none everywhere.
+    """Return the rows of call paths with exact values that no formula explains, or not everywhere.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class _Known:
 
 
 def _pieces(points: Floats, deviations: Floats) -> float:
-    """Return the number of points, those counted once that differ in a parameter without importance."""
+    """Return the number of points, where those count once that differ in an unimportant parameter only."""
     pieces = float(len(points))
     for k, column in enumerate(points.T):
         places, which = np.unique(np.delete(points, k, axis=1), axis=0, return_inverse=True)

@@ -6,6 +6,8 @@ Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,46 +203,25 @@ def _models(solved: Solved, options: Options) -> list[PmnfModel]:
 
 
 def _solved(group: data.Group, located: Located, options: Options) -> Solved:
-    points = group.points if group.parameters else np.ones((len(group.points), 1))
-    features = Features.of(points)
-    if options.negative == "auto":
-        falls = falling(points, located)
-    else:
-        falls = np.full((len(group.labels), points.shape[1]), options.negative == "true")
-    notes = remarks(group.parameters, group.points, located)
-    flags = np.stack([falls, np.zeros_like(falls)], axis=2)
-    if options.extends:
-        more_blocks = needed_blocks(options.neighbours.of_group(group), group.parameters)
-        flags |= more_blocks & (options.negative != "false")
-    cases = [_solve(group, features, located, rows, flags[rows[0]], options) for rows in _alike(flags)]
+    """Solve the call paths of a group; again, with more blocks, those that no hypothesis fits."""
+    search = _Search.of(group, located, options)
+    flags = search.flags()
+    cases = [search.case(rows, flags[rows[0]]) for rows in _alike(flags)]
     score, latest = np.zeros(len(group.labels)), np.zeros(len(group.labels), dtype=np.intp)
-    more = np.zeros_like(flags)
+    wider = flags.copy()
     for number, case in enumerate(cases):
         latest[case.rows] = number
         score[case.rows] = case.solution.fits.score[case.solution.first()]
-        more[case.rows] = _more_blocks(case, flags[case.rows], options)
-    again = np.flatnonzero(more.any(axis=(1, 2)))
-    for rows in _alike((flags | more)[again]):
-        case = _solve(group, features, located, again[rows], (flags | more)[again[rows[0]]], options)
+        wider[case.rows] |= search.more_blocks(case)
+    again = np.flatnonzero((wider & ~flags).any(axis=(1, 2)))
+    for rows in _alike(wider[again]):
+        case = search.case(again[rows], wider[again[rows[0]]])
         better = case.solution.fits.score[case.solution.first()] > score[case.rows]
         latest[case.rows[better]] = len(cases)
         cases.append(case)
     chosen = ((case, np.flatnonzero(latest[case.rows] == number)) for number, case in enumerate(cases))
+    notes = remarks(group.parameters, group.points, located)
     return Solved(group, [(case, rows) for case, rows in chosen if len(rows)], notes)
-
-
-def _more_blocks(case: assemble.Case, flags: NDArray[np.bool_], options: Options) -> NDArray[np.bool_]:
-    """Return blocks to add for call paths that no hypothesis fits: falling ones, and higher at the edge.
-
-    A parameter along which the time grows may still have a falling term (``100/p + 3 log2(p)``).
-    """
-    more = np.zeros_like(flags)
-    if options.extends:
-        more[:, :, 1] = assemble.at_edge(case)
-    if options.negative == "auto" and options.wide:
-        several = [len(np.unique(column)) > _FEW_VALUES for column in case.group.points.T]
-        more[:, : len(several), 0] = assemble.unfit(case)[:, None] & np.array(several, dtype=bool)
-    return more & ~flags
 
 
 def _alike(flags: NDArray[np.bool_]) -> Iterator[NDArray[np.intp]]:
@@ -250,44 +231,72 @@ def _alike(flags: NDArray[np.bool_]) -> Iterator[NDArray[np.intp]]:
         yield np.flatnonzero((flat == pattern).all(axis=1))
 
 
-def _solve(
-    group: data.Group,
-    features: Features,
-    located: Located,
-    rows: NDArray[np.intp],
-    flags: NDArray[np.bool_],
-    options: Options,
-) -> assemble.Case:
-    """Solve some call paths; ``flags`` say per parameter whether to add falling and higher blocks."""
-    points = group.points if group.parameters else np.ones((len(group.points), 1))
-    blocks = tuple(_blocks(points[:, k], options, *flags[k]) for k in range(points.shape[1]))
-    tables = tuple(block_values(points[:, k], b) for k, b in enumerate(blocks))
-    expected: tuple[Expected | None, ...] = ()
-    if options.neighbours.items:
-        known = options.neighbours.of_group(group)
-        expected = tuple(Expected.of(known[row], group.parameters, blocks) for row in rows)
-    task = Task(
-        tables=tables,
-        growth=growth_of(blocks),
-        features=features(points),
-        keep=_fitted(len(rows)),
-        wide=options.wide,
-        expected=expected,
-    )
-    solution = solve(task, group.values[rows], located.rows(rows))
-    return assemble.Case(
-        group=group,
-        rows=rows,
-        task=task,
-        features=features,
-        blocks=blocks,
-        solution=solution,
-        members=options.members,
-    )
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The search for hypotheses of the call paths of a group."""
 
+    group: data.Group
+    located: Located
+    options: Options
+    points: Floats  # those of the group; without parameters, of one that is always 1
+    features: Features
 
-def _fitted(callpaths: int) -> int:
-    return min(max(_FITTED_TOGETHER // callpaths, _FITTED_LEAST), _FITTED)
+    @classmethod
+    def of(cls, group: data.Group, located: Located, options: Options) -> Self:
+        points = group.points if group.parameters else np.ones((len(group.points), 1))
+        return cls(group, located, options, points, Features.of(points))
+
+    def flags(self) -> NDArray[np.bool_]:
+        """Return whether to add falling and higher blocks at first, shape (call paths, parameters, 2)."""
+        if self.options.negative == "auto":
+            falls = falling(self.points, self.located)
+        else:
+            shape = len(self.group.labels), self.points.shape[1]
+            falls = np.full(shape, self.options.negative == "true")
+        found = np.stack([falls, np.zeros_like(falls)], axis=2)
+        if self.options.extends:
+            needed = needed_blocks(self.options.neighbours.of_group(self.group), self.group.parameters)
+            found |= needed & (self.options.negative != "false")
+        return found
+
+    def case(self, rows: NDArray[np.intp], flags: NDArray[np.bool_]) -> assemble.Case:
+        """Solve some call paths, with the same falling and higher blocks, shape (parameters, 2)."""
+        group, options = self.group, self.options
+        blocks = tuple(_blocks(x, options, *more) for x, more in zip(self.points.T, flags, strict=True))
+        expected: tuple[Expected | None, ...] = ()
+        if options.neighbours.items:
+            known = options.neighbours.of_group(group)
+            expected = tuple(Expected.of(known[row], group.parameters, blocks) for row in rows)
+        task = Task(
+            tables=tuple(block_values(x, b) for x, b in zip(self.points.T, blocks, strict=True)),
+            growth=growth_of(blocks),
+            features=self.features(self.points),
+            keep=min(max(_FITTED_TOGETHER // len(rows), _FITTED_LEAST), _FITTED),
+            wide=options.wide,
+            expected=expected,
+        )
+        return assemble.Case(
+            group=group,
+            rows=rows,
+            task=task,
+            features=self.features,
+            blocks=blocks,
+            solution=solve(task, group.values[rows], self.located.rows(rows)),
+            members=options.members,
+        )
+
+    def more_blocks(self, case: assemble.Case) -> NDArray[np.bool_]:
+        """Return blocks to add for call paths that no hypothesis fits: falling ones, and higher at the edge.
+
+        A parameter along which the time grows may still have a falling term (``100/p + 3 log2(p)``).
+        """
+        more = np.zeros((len(case.rows), self.points.shape[1], 2), dtype=bool)
+        if self.options.extends:
+            more[:, :, 1] = assemble.at_edge(case)
+        if self.options.negative == "auto" and self.options.wide:
+            several = [len(np.unique(column)) > _FEW_VALUES for column in self.group.points.T]
+            more[:, : len(several), 0] = assemble.unfit(case)[:, None] & np.array(several, dtype=bool)
+        return more
 
 
 def _blocks(x: Floats, options: Options, falls: np.bool_, higher: np.bool_) -> Floats:

@@ -34,8 +34,8 @@ def overheads(searched: Searched, first: Candidates, rss: Floats, growth: tuple[
 
     Returns
     -------
-    Those among them that explain a call path nearly as well as the hypothesis they come from, or better;
-    alone, or as a factor of a block of another parameter.
+    Those that explain a call path at least nearly as well as the hypothesis that they extend. The new term is
+    the growing block alone, or that times a block of another parameter.
     """
     terms = widened(first.terms, first.terms.shape[1] + 1)
     found = [Candidates(first.row[:0], terms[:0])]

@@ -46,7 +46,7 @@ _DENOMINATORS = (1, 2, 3, 4, 6, 8, 12)
 _MULTIPLE = math.lcm(*_DENOMINATORS)
 # Largest scatter, in standard deviations, of coefficients around a description of them.
 _MOST_SCATTER = 4.0
-# A coefficient as any number: at most so many digits (natural logarithm) are told.
+# A coefficient as any number: the price is that of so many digits at most (natural logarithm).
 _MOST_DIGITS = 25.0
 # With as many terms as there are values of a parameter, nothing checks the terms: up to so many are used
 # nevertheless, more only with round numbers. How round they are then counts by this share.
@@ -301,18 +301,18 @@ def _explaining(
 
 
 def digits_of(coefficients: Floats, error: Floats) -> Floats:
-    """Return what it costs to tell coefficients with errors, of any shape: as numbers, or as fractions."""
+    """Return the price of coefficients with errors, of any shape: as numbers, or as fractions."""
     return np.minimum(_numbers(coefficients, error), _fractions(coefficients, error))
 
 
 def _numbers(coefficients: Floats, error: Floats) -> Floats:
-    """Return what it costs to tell coefficients of any shape as numbers rounded to their error."""
+    """Return the price of coefficients of any shape as numbers: that of their digits down to the error."""
     size = np.abs(coefficients) / np.maximum(error, TINY)
     return np.clip(np.log(np.maximum(size, 1.0)), 0.5, _MOST_DIGITS)
 
 
 def _fractions(coefficients: Floats, error: Floats) -> Floats:
-    """Return what it costs to tell coefficients as fractions, infinite where they are none."""
+    """Return the price of coefficients as fractions, infinite where they are none."""
     size = np.abs(coefficients)
     cost = np.full(size.shape, np.inf)
     # A fraction is also one of the least common multiple.
@@ -323,7 +323,7 @@ def _fractions(coefficients: Floats, error: Floats) -> Floats:
         above = np.rint(size * denominator)
         near = np.abs(size * denominator - above) <= _ROUND * error * denominator
         clear = (_ROUND * error * denominator < _CLEAR) & (above > 0)
-        told = np.log1p(above) + 2 * math.log(denominator)
-        costs = np.where(near & clear, np.minimum(costs, told), costs)
+        price = np.log1p(above) + 2 * math.log(denominator)
+        costs = np.where(near & clear, np.minimum(costs, price), costs)
     cost[some] = costs
     return cost

@@ -1,4 +1,4 @@
-"""Which terms of an exact sum no measured value checks, and what is said where only these would speak.
+"""Which terms of an exact sum no measured value checks, and what is predicted where only these decide.
 
 With all other parameters fixed, a sum is a function of one parameter: a few blocks with coefficients. As many
 blocks as there are values go through all of them, whatever was measured, and further values of the other
@@ -38,12 +38,12 @@ _SMALL = 0.1
 # Probability from which a sum gives the value where nothing checks it, and the quantiles of another model
 # between which it does so in any case.
 _LIKELY, _MIDDLE = 0.5, (0.25, 0.75)
-# Denominators of numbers that are told as fractions, how close these are, and largest whole numbers.
+# Denominators of numbers that count as fractions, how close these are, and largest whole numbers.
 _DENOMINATORS, _NEAR, _LARGEST = (1, 2, 3, 4, 6, 8, 12), 1e-6, 1e15
 
 
 def gains(points: Floats, terms: Sequence[Term], coefficients: Floats) -> Floats:
-    """Return how much speaks for the terms of a sum as functions of each parameter, (terms, parameters).
+    """Return the evidence for the terms of a sum as functions of each parameter, (terms, parameters).
 
     Infinite where measured values check them. Elsewhere the natural logarithm of how much more probable they
     are than any function that goes through the same values: coefficients that are shorter than these are no
@@ -69,17 +69,17 @@ def gains(points: Floats, terms: Sequence[Term], coefficients: Floats) -> Floats
 
 
 def _gain(levels: Floats, blocks: Sequence[Exponents], coefficients: Floats) -> float:
-    """Return how much speaks for a function of one parameter against any curve through its values."""
+    """Return the evidence for a function of one parameter against any curve through its values."""
     if len(blocks) < len(levels) and (len(levels) > 2 or blocks[0] in _USUAL):
         return math.inf
     values = coefficients @ block_values(levels, np.array(blocks))
     structure = sum(COSTS.get(block, math.inf) + TERM for block in blocks)
-    told = _told(coefficients) + structure
-    return _told(values) - told if math.isfinite(told) else -math.inf
+    price = _price(coefficients) + structure
+    return _price(values) - price if math.isfinite(price) else -math.inf
 
 
-def _told(numbers: Floats) -> float:
-    """Return what it costs to tell numbers as multiples of one fraction, infinite where they are none."""
+def _price(numbers: Floats) -> float:
+    """Return the price of numbers as multiples of one fraction, infinite where they are none."""
     costs = [math.inf]
     for denominator in _DENOMINATORS:
         above = np.abs(numbers) * denominator
