@@ -11,7 +11,7 @@ of one family beside its modeler is offered here by name, and imported only when
   and `refits` are what several families share; `factored` laws; `zero`.
 - After a fit: call paths as `sums` of others (`summed`), `consistency` of models, what is `unseen` or
   `unvaried`; `uncertainty`, `costs` and `scaling` from predictions; `comparison` of two sets of measurements.
-- `mpi_costs` in theory. `progress`, `spread`, `compiling`, `threads` and `blas` are technical.
+- `mpi_costs` in theory. `progress`, `spread`, `compiling` and `blas` are technical.
 """
 
 from __future__ import annotations

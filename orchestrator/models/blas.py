@@ -1,4 +1,4 @@
-"""Linear algebra of small matrices: on one thread, and where LAPACK fails."""
+"""Libraries of linear algebra: on one thread, and where LAPACK fails."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ def one_blas_thread() -> AbstractContextManager[object]:
     return limit
 
 
+def one_sklearn_thread() -> AbstractContextManager[object]:
+    """Keep BLAS and OpenMP on one thread: scikit-learn uses both, and other processes the other cores."""
+    limit: AbstractContextManager[object] = _controller_of_sklearn().limit(limits=1)
+    return limit
+
+
 def decomposed(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the singular value decomposition; LAPACK's fast one does not converge for every matrix."""
     try:
@@ -29,4 +35,12 @@ def decomposed(matrix: Floats) -> tuple[Floats, Floats, Floats]:
 
 @cache
 def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@cache
+def _controller_of_sklearn() -> ThreadpoolController:
+    # Libraries that are loaded later are not seen: scikit-learn brings its own OpenMP.
+    import sklearn.ensemble  # noqa: F401
+
     return ThreadpoolController()

@@ -5,7 +5,6 @@ The process explains measurements alone, or what a formula leaves unexplained; a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
@@ -19,29 +18,6 @@ from orchestrator.models.base import Floats, Integers, one_of
 from orchestrator.models.curves.features import KINDS
 from orchestrator.models.curves.sizes import ALL, WITHOUT
 
-# Decimal logarithm of the standard deviation of every component beside a formula, by kind as in
-# `features.KINDS`, of products of two parameters, and of the scatter of a mean of all repetitions of a point.
-# Slopes are powers of the parameters; the others are per doubling or so. Chosen by hand in coarse steps; of
-# curves alone the sizes are learned from measured data (`learned`).
-_BESIDE = {
-    "slope": -1.5,
-    "bend": -2.0,
-    "smooth walk": -2.0,
-    "walk": -1.5,
-    "start": -3.0,
-    "product": -2.0,
-    "noise": -1.5,
-}
-# How far the decimal logarithm of a size varies between programs.
-_SPREAD = {
-    "slope": 0.4,
-    "bend": 0.7,
-    "smooth walk": 0.7,
-    "walk": 0.7,
-    "start": 1.0,
-    "product": 0.7,
-    "noise": 0.7,
-}
 _CONSTANT = 10.0  # standard deviation of the mean logarithm: nothing is known of it
 _SCALED = 0.05  # the same beside a formula, which has coefficients of its own
 # Decimal logarithm of the scatter around an exact formula: from rounding to nonsense.
@@ -82,7 +58,11 @@ class Draws:
 
 
 class Sizes(NamedTuple):
-    """Decimal logarithm of the typical standard deviation of every component of curves alone."""
+    """Decimal logarithm of the typical standard deviation of every component, or how far it varies.
+
+    By kind as in `features.KINDS`; of products of two parameters; and of the scatter of a mean of all
+    repetitions of a point. Slopes are powers of the parameters; the others are per doubling or so.
+    """
 
     slope: float
     bend: float
@@ -91,6 +71,18 @@ class Sizes(NamedTuple):
     start: float
     product: float
     noise: float
+
+    def of_components(self, parameters: int) -> Floats:
+        """Return those of all components of every parameter, of products, and of the scatter."""
+        own, shared = self[: len(KINDS)], self[len(KINDS) :]
+        return np.array([*own * parameters, *shared])
+
+
+# Beside a formula: chosen by hand in coarse steps. Of curves alone they are learned from measured data
+# (`learned`).
+_BESIDE = Sizes(slope=-1.5, bend=-2.0, smooth_walk=-2.0, walk=-1.5, start=-3.0, product=-2.0, noise=-1.5)
+# How far they vary between programs.
+_SPREAD = Sizes(slope=0.4, bend=0.7, smooth_walk=0.7, walk=0.7, start=1.0, product=0.7, noise=0.7)
 
 
 @cache
@@ -117,8 +109,7 @@ def learned(name: str = "all") -> Sizes:
 @cache
 def alone(parameters: int, sizes: Sizes) -> Draws:
     """Return draws of a process that explains the measurements alone: the same every time, evenly spread."""
-    centres = {name.replace("_", " "): size for name, size in sizes._asdict().items()}
-    return _sobol(centres, parameters, _ALONE_DRAWS, _CONSTANT)
+    return _sobol(sizes, parameters, _ALONE_DRAWS, _CONSTANT)
 
 
 @cache
@@ -150,7 +141,7 @@ def log_price(factors: Integers, points: int, parameters: int, learned: Floats |
         return np.asarray(np.logaddexp(np.log1p(-learned) + price, np.log(learned)), np.float64)
 
 
-def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant: float) -> Draws:
+def _sobol(typical: Sizes, parameters: int, number: int, constant: float) -> Draws:
     """Return draws, at least so many; with every draw come those with the same sizes of other parameters.
 
     So it matters little in which order parameters are given.
@@ -160,9 +151,8 @@ def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant:
     given = range(parameters)
     orders = np.array([*permutations(given)] if parameters <= _MOST_PERMUTED else [given], dtype=np.intp)
     different = 2 ** ceil(log2(number / len(orders)))  # the points of Sobol are even in powers of two
-    kinds = [*KINDS] * parameters + ["product", "noise"]
-    uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(different)
-    centre, spread = (np.array([table[kind] for kind in kinds]) for table in (centres, _SPREAD))
+    centre, spread = (table.of_components(parameters) for table in (typical, _SPREAD))
+    uniform = qmc.Sobol(len(centre), scramble=True, seed=1).random(different)
     sizes = 10 ** (centre + spread * ndtri(np.clip(uniform, 1e-6, 1 - 1e-6)))
     own, shared = np.split(sizes, [len(KINDS) * parameters], axis=1)
     own = own.reshape(different, parameters, len(KINDS))[:, orders]

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from orchestrator.models.base import Floats
+from orchestrator.models.blas import one_sklearn_thread
 from orchestrator.models.regression.learner import NO_LIMIT, Estimator, Fitted, Learner
 from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import only_trend
-from orchestrator.models.threads import one_sklearn_thread
 
 FAMILY = "learned"
 

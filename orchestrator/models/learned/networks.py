@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.base import Floats
+from orchestrator.models.blas import one_sklearn_thread
 from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import Estimate, learner, named, unit_response
 from orchestrator.models.regression.learner import Estimator, Fitted, Learner, seed
 from orchestrator.models.regression.samples import Samples
-from orchestrator.models.threads import one_sklearn_thread
 
 # Below so many samples none can be spared for stopping early: a penalty on weights takes its place.
 _FEW, _PENALTY = 3000, 1.0

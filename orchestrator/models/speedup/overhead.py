@@ -16,13 +16,13 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.blas import one_sklearn_thread
 from orchestrator.models.regression.learner import Estimator, Fitted, seed
 from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import Trend, fit_trend
 from orchestrator.models.speedup.law import Law, Settings, within
 from orchestrator.models.speedup.nearby import Nearby
 from orchestrator.models.speedup.vectors import PER_PREDICTION, Contexts, training
-from orchestrator.models.threads import one_sklearn_thread
 
 _DEPTH = 5
 _TREES = 100
