@@ -16,6 +16,7 @@ from orchestrator.readers.printed_line import VALUE, Candidate, of_line, tick
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
+_CLOCK = re.compile(r"\s*wall[ -]?clock\W*\d", re.IGNORECASE)  # what a clock shows, not what a part took
 _WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
 _SOME = re.compile(r"\([a-z]+(?:, [a-z]+)+\)", re.IGNORECASE)  # of several parts: `Main (parse, allocate)`
 MOST = 40
@@ -198,19 +199,20 @@ def _merged(items: Sequence[Candidate], elapsed: float) -> Candidate:
         return items[0]
     thousands = next((item.thousands for item in items if item.thousands), None)
     values = [item.value for item in items]
-    if _SO_FAR.search(items[0].line) or _is_so_far(values, elapsed):
+    line = items[0].line
+    if _SO_FAR.search(line) or _is_so_far(values, elapsed, enough=2 if _CLOCK.match(line) else _MANY):
         return replace(items[-1], thousands=thousands)
     return replace(items[0], aggregate="sum", thousands=thousands, value=sum(values))
 
 
-def _is_so_far(values: Sequence[float], elapsed: float) -> bool:
+def _is_so_far(values: Sequence[float], elapsed: float, enough: int) -> bool:
     """Whether values are the time so far, of which the last is the sum of all.
 
-    They never fall, and either their sum is more than the whole run took, or there are so many that times of
-    steps would hardly be in that order by chance.
+    They never fall, and either their sum is more than the whole run took, or there are so many (``enough``)
+    that times of steps would hardly be in that order by chance.
     """
     rises = values[0] < values[-1] and all(a <= b for a, b in pairwise(values))
-    return rises and (0 < elapsed < sum(values) or len(values) >= _MANY)
+    return rises and (0 < elapsed < sum(values) or len(values) >= enough)
 
 
 def _names_the_whole(item: Candidate) -> bool:

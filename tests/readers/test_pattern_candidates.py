@@ -245,6 +245,14 @@ def test_time_that_is_called_the_time_so_far_is_not_added() -> None:
     assert (found.aggregate, found.value) == ("last", 0.1)
 
 
+def test_a_wall_clock_that_rises_is_the_time_so_far_in_short_runs_too() -> None:
+    text = " Wall clock   0.004\n Step 2\n Wall clock   0.009\n"
+    [found] = times(text, elapsed=0.5)
+    assert (found.aggregate, found.value) == ("last", 0.009)
+    [parts] = times("Wall clock 0.009\nWall clock 0.004\n", elapsed=0.5)
+    assert (parts.aggregate, parts.value) == ("sum", 0.013)
+
+
 def test_several_times_in_a_line_are_found() -> None:
     text = "hello\ntotal time: 4.5 s, solve time: 3.25s, output 250 ms (1.5 of 2 GB)\nbye\n"
     assert read(text) == {"main": 4.5, "main->solve": 3.25, "main->output": 0.25}
