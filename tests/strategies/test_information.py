@@ -169,8 +169,10 @@ def test_lines_come_first_where_the_budget_holds_them_cheapest_first() -> None:
     for _ in lacking:
         (choice,) = strategy.strategy()(view, rng())
         taken.append(choice.point)
+        last = choice.reason
         view = fitted(after(view, [choice]))
     assert taken == lacking
+    assert last.startswith("next point of a line, the missing one fits the budget (")
 
 
 def test_lines_that_the_budget_does_not_hold_wait_for_what_teaches_most_per_cost() -> None:

@@ -138,7 +138,8 @@ def lines_first(view: View, models: Sequence[Weighted], overhead: float) -> list
     if len(runs) < len(missing) or sum(run.seconds for run in runs) > _LINES * view.budget_left:
         return []
     runs.sort(key=lambda run: run.seconds)
-    why = f"next point of a line, the {len(missing)} that are missing fit the budget"
+    fits = "the missing one fits" if len(missing) == 1 else f"the {len(missing)} that are missing fit"
+    why = f"next point of a line, {fits} the budget"
     return _as_round(view, runs[: view.batch_size], why)
 
 

@@ -79,3 +79,7 @@ def test_modules_keep_their_names_to_themselves() -> None:
 def test_the_library_is_as_recorded(name: str) -> None:
     file = FOLDER / name.rpartition("/")[2]
     assert digest(file.read_bytes()) == json.loads(RECORD.read_text())["files"][name]
+
+
+def test_the_caption_of_speedup_counts_processes_by_the_letter_of_the_sentence_above_it() -> None:
+    assert "time on N of them" in script()  # as in `strong scaling: one problem on N = t`

@@ -28,7 +28,7 @@ function speedupParts(models, speedup) {
     say();
     [fast, efficient].forEach((figure) => figure.update());
   });
-  const fast = ratioFigure(draft, name, { key: "speedup", title: "Speedup", caption: "Time on the fewest processes divided by time on p of them.",
+  const fast = ratioFigure(draft, name, { key: "speedup", title: "Speedup", caption: "Time on the fewest processes divided by time on N of them.",
     ideal: (first, processes) => first.speedup.value * processes / first.processes, scale: "log" });
   const efficient = ratioFigure(draft, name, { key: "efficiency", title: "Efficiency", caption: "Speedup per process: 100 % is ideal.",
     ideal: () => 1, scale: "zero" });
