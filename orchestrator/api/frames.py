@@ -19,16 +19,18 @@ import pandas as pd
 from orchestrator.api.arguments import texts
 from orchestrator.api.points import LARGEST, is_plain, plain, point_of
 from orchestrator.errors import MeasurementError, ReadError
-from orchestrator.readers.columns import RESERVED, heading_of
+from orchestrator.readers.columns import RESERVED, chosen_beside, heading_of
 from orchestrator.readers.entries import (
     DEFAULT_CALLPATH,
     DEFAULT_METRIC,
     Entry,
     assemble,
+    is_number,
     is_stamp,
     left_out_stamps,
     numbers_as_texts,
     of_metrics,
+    unit_remedy,
 )
 from orchestrator.report.export import COLUMNS, rows
 from orchestrator.types import Measurements, Point, Value
@@ -103,6 +105,7 @@ def to_measurements(
         [left_out_stamps(stamps, f"parameters={[*names, *stamps]} makes them categories")] if stamps else []
     )
     notes += [_numbers_as_texts(frame[name]) for name in numbers_as_texts(found)]
+    notes += _pooled(frame, [*names, *extra], [*names, *metrics, *extra, *_stamps(frame)])
     return replace(found, notes=(*found.notes, *notes))
 
 
@@ -112,6 +115,20 @@ def _numbers_as_texts(column: pd.Series[Any]) -> str:
         f"{_assigned(column, 'pandas.to_numeric({})')} makes them numbers; if it is one, "
         f"{_assigned(column, _TO_CATEGORY)} says so"
     )
+
+
+def _pooled(frame: pd.DataFrame, points: Sequence[str], used: Sequence[str]) -> Iterator[str]:
+    """Say which columns were left out, though rows of the same point differ in them as in a parameter."""
+    free = [name for name in frame.columns if name not in used and str(name).lower() not in RESERVED]
+    cells = {name: list(map(str, frame[name])) for name in free if not frame[name].isna().any()}
+    rows = list(zip(*(frame[name] for name in points), strict=True)) if cells else []
+    for name in chosen_beside(rows, cells):
+        said = f"column {name} was left out, though rows of the same point differ in it, as in a parameter"
+        yield f"{said}; if it is one, parameters=[..., {name!r}] says so" + (
+            ""
+            if pd.api.types.is_numeric_dtype(frame[name])
+            else f"; if it names the code region, callpath={name!r}"
+        )
 
 
 def to_frame(known: Measurements) -> pd.DataFrame:
@@ -243,6 +260,10 @@ def _meaning(cell: object, column: pd.Series[Any]) -> str:
     if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()):
         points = _assigned(column, "{}.str.replace(',', '.').astype(float)")
         return f"which is not a number; if its comma is a decimal point, convert it: {points}"
+    if isinstance(cell, str) and (remedy := unit_remedy(cell.strip(), str(column.name))):
+        return f"which is not a number; {remedy}"
+    if isinstance(cell, str) and not is_number(cell.strip()):
+        return "which is not a number; remove these rows"
     if isinstance(cell, str):
         return f"which is not a number; convert it: {_assigned(column, 'pandas.to_numeric({})')}"
     if isinstance(cell, datetime.timedelta):

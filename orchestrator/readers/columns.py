@@ -7,7 +7,7 @@ A column is named as in the header, or by its position among the fields of a row
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.errors import ReadError
@@ -17,12 +17,13 @@ from orchestrator.readers.reading import Reading
 REPETITION = ("repetition", "rep")
 LONG = frozenset({"callpath", "metric", "value"})
 """Columns of long tables."""
+NOT_MEASURED = frozenset({"nan", "inf", "infinity", "na", "n/a", "none", "null", "failed", "timeout"})
+"""What tools write in place of a value, in small letters."""
 RESERVED = (*sorted(LONG), *REPETITION)
 
 _POSITION = re.compile(r"\d+", re.ASCII)
 _MOST = 0.75  # of its different values, which a parameter has at one value of the others
 _NAME = re.compile(r"[^\W\d]")  # how a name begins
-_NO_NAMES = frozenset({"nan", "inf", "infinity", "na", "n/a", "none", "null", "failed", "timeout"})
 _ROW_NUMBERS = ""  # the name of their column, as pandas writes it
 
 
@@ -235,7 +236,7 @@ def _texts_among(
 
 def _is_name(cell: object) -> bool:
     text = cell.strip() if isinstance(cell, str) else ""
-    return bool(_NAME.match(text)) and text.lower() not in _NO_NAMES
+    return bool(_NAME.match(text)) and text.lower() not in NOT_MEASURED
 
 
 def _stamps_among(names: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
@@ -260,12 +261,55 @@ def _as_reserved(names: Sequence[str], reading: Reading) -> list[str]:
     return [name.lower() if name.lower() in free and name not in said else name for name in names]
 
 
-def pooled(chosen: Layout, rows: Sequence[Sequence[object]]) -> tuple[str, ...]:
-    """Return the columns of names that were left out, and differ at one point as on a grid."""
+def pooled(chosen: Layout, rows: Sequence[Sequence[object]]) -> dict[str, bool]:
+    """Return the columns that were left out though they differ at a point as on a grid; true for names."""
     points = _points(chosen, rows)
-    used = {*(index for _, index in chosen.parameters), chosen.columns.get("callpath", -1)}
+    used = {index for _, index in (*chosen.parameters, *chosen.metrics)} | {
+        chosen.columns.get("callpath", -1)
+    }
     texts = _texts_among(chosen.columns, used, rows)
-    return tuple(name for name in texts if _is_crossed(points, [row[chosen.columns[name]] for row in rows]))
+    numbers = [
+        name
+        for name, index in chosen.columns.items()
+        if name not in RESERVED and index not in used and all(_is_number(row[index]) for row in rows)
+    ]
+    cells = {name: [row[chosen.columns[name]] for row in rows] for name in (*texts, *numbers)}
+    return {name: name in texts for name in chosen_beside(points, cells)}
+
+
+def chosen_beside(
+    points: Sequence[tuple[object, ...]], columns: Mapping[str, Sequence[object]]
+) -> tuple[str, ...]:
+    """Return the columns that look chosen beside the points of the rows, as parameters and call paths are.
+
+    A column that numbers the rows which agree in everything else is that of repetitions, and left out.
+    """
+    crossed = {name: cells for name, cells in columns.items() if _is_crossed(points, cells)}
+    kept = [
+        name
+        for name, cells in crossed.items()
+        if not _numbers_each(
+            zip(points, *(others for other, others in crossed.items() if other != name), strict=True), cells
+        )
+    ]
+    return tuple(kept or (crossed if len(crossed) > 1 else ()))
+
+
+def _numbers_each(points: Iterable[object], cells: Sequence[object]) -> bool:
+    """Return whether cells number the rows of every point, from 0 or 1."""
+    there: dict[object, list[float]] = {}
+    for point, cell in zip(points, cells, strict=True):
+        if not _is_number(cell):
+            return False
+        there.setdefault(point, []).append(float(str(cell)))
+    return any(
+        all(sorted(found) == list(range(first, first + len(found))) for found in there.values())
+        for first in (0, 1)
+    )
+
+
+def _is_number(cell: object) -> bool:
+    return is_number(str(cell).strip())
 
 
 def _points(chosen: Layout, rows: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:

@@ -33,6 +33,7 @@ Groups = dict[tuple[str, str], dict[tuple[Value, ...], list[float]]]
 _WITH_UNIT = re.compile(r"(.*\S)\s*(?:\[\s*(\S+)\s*\]|\(\s*(\S+)\s*\))")
 _IN_SECONDS = re.compile(r"(.*?)values of (.+) are in seconds from here on", re.DOTALL)  # see `in_seconds`
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER_AND_UNIT = re.compile(rf"(?P<number>{_NUMBER.pattern})\s*(?P<unit>[^\W\d]+)")
 _STAMP = re.compile(  # 2026-11-27, 27.11.2026, 11/27/2026, with or without a time of day
     r"(?:\d{4}-\d\d-\d\d|\d\d?([./])\d\d?\1\d{4})(?:[T ]+\d\d?:\d\d.*)?", re.ASCII
 )
@@ -94,6 +95,15 @@ def comma_remedy(text: str) -> str:
     return f"write {', or '.join(found)}, as commas are not read in numbers" if found else ""
 
 
+def unit_remedy(text: str, name: str) -> str:
+    """Return what to do about a number with a unit of time, as in ``1.5 ms``; empty for other texts."""
+    found = _NUMBER_AND_UNIT.fullmatch(text)
+    heading = f"{name} [{found['unit']}]" if found else ""
+    if found is None or timed(heading)[1] is None:
+        return ""
+    return f"write {found['number']}, and the unit in the name of the column: {heading}"
+
+
 def with_points(rows: Sequence[list[str]]) -> Sequence[list[str]] | None:
     """Return rows whose decimal commas are points; None where commas may be something else, or are not there.
 
@@ -128,7 +138,7 @@ def left_out_stamps(names: Sequence[str], remedy: str) -> str:
 def number(text: str, where: str) -> int | float:
     """Return a finite number, an integer if it is written as one."""
     if not is_number(text):
-        remedy = comma_remedy(text)
+        remedy = comma_remedy(text) or unit_remedy(text, where.rpartition(": ")[2])
         raise ReadError(f"{where}: {text!r} is not a number{remedy and '; ' + remedy}")
     value = finite(float(text), where)
     return int(text) if _INTEGER.fullmatch(text) else value

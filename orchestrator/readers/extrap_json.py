@@ -17,6 +17,8 @@ from orchestrator.units import listed
 
 T = TypeVar("T")
 
+_OTHER_JSON = "other JSON is not read: write a table, such as CSV with a column per parameter"
+
 
 def read_json(text: str, source: str) -> Measurements:
     """Read Extra-P's JSON formats, the current one and the older one with ids.
@@ -28,14 +30,13 @@ def read_json(text: str, source: str) -> Measurements:
     """
     document = _parsed(text, source)
     if not isinstance(document, dict):
-        raise ReadError(f"{source}: the document is not a JSON object")
+        raise ReadError(f"{source}: the document is not a JSON object; {_OTHER_JSON}")
     if "callpaths" in document:
         return _read_old_json(document, source)
     if "parameters" not in document or "measurements" not in document:
         raise ReadError(
             f"{source}: neither of Extra-P's JSON formats: expected the keys 'parameters' and "
-            f"'measurements', found {listed(list(document), 5) or 'none'}; other JSON is not read: "
-            "write a table, such as CSV with a column per parameter"
+            f"'measurements', found {listed(list(document), 5) or 'none'}; {_OTHER_JSON}"
         )
     parameters = [_name(name, f"{source}: parameters") for name in _list(document, "parameters", source)]
     return assemble(parameters, _json_entries(document, parameters, source), source)
@@ -132,7 +133,11 @@ def read_json_lines(text: str, source: str) -> Measurements:
     items = [(where, _parsed(line, where)) for where, line in lines]
     if not items:
         raise ReadError(f"{source}: no measurements")
-    parameters = list(_object(items[0][1], "params", items[0][0]))
+    where, first = items[0]
+    if isinstance(first, dict) and "params" not in first:
+        found = listed(list(first), 5) or "none"
+        raise ReadError(f"{where}: expected the keys 'params' and 'value', found {found}; {_OTHER_JSON}")
+    parameters = list(_object(first, "params", where))
     return assemble(parameters, (_line_entry(item, parameters, where) for where, item in items), source)
 
 

@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.columns import (
+    NOT_MEASURED,
     Layout,
     by_position,
     fitting,
@@ -48,7 +49,6 @@ from orchestrator.units import count
 DELIMITERS = (",", ";", "\t")
 
 _PANDAS_INDEX = "__index_level_"  # row labels, where they are more than row numbers
-_NOT_FINITE = frozenset({"nan", "inf", "infinity"})
 
 Row = tuple[str, Sequence[object]]  # where it was found, and a text or number per column
 
@@ -199,7 +199,9 @@ def _assembled(
         known = of_metrics(known, reading.responses, source)
     doubts = [*_doubts(chosen, reading, [row for _, row in rows]), *_names_like_numbers(known)]
     left_out = (
-        [f"{len(failed)} values are not finite and were left out, the first at {failed[0]}"] if failed else []
+        [f"left out: {count(len(failed), 'value')} of runs that failed, the first at {failed[0]}"]
+        if failed
+        else []
     )
     remarks = (*notes, *doubts, *_unmeasured(empty), *left_out)
     return replace(known, notes=(*known.notes, *(f"{source}: {note}" for note in remarks)))
@@ -228,11 +230,12 @@ def _doubts(chosen: Layout, reading: Reading, rows: Sequence[Sequence[object]]) 
     if reading.parameters is None or not chosen.metrics:
         return []
     if reading.responses:
+        given = ",".join(reading.parameters)
         return [
-            f"{name} was left out, though rows of the same point differ in it: --parameters "
-            f"{','.join([*reading.parameters, name])} makes it a category, and --parameters "
-            f"{','.join([*reading.parameters, f'{name}=callpath'])} says that it names the call paths"
-            for name in pooled(chosen, rows)
+            f"{name} was left out, though rows of the same point differ in it: --parameters {given},{name} "
+            f"makes it a {'category' if holds_names else 'parameter'}"
+            + (f", and --parameters {given},{name}=callpath says that it names the call paths" * holds_names)
+            for name, holds_names in pooled(chosen, rows).items()
         ]
     names = forgotten(chosen, rows)
     if not names:
@@ -273,7 +276,7 @@ def _entries(
             if value is None and chosen.metrics and _is_empty(cell):
                 empty.setdefault(name, []).append(where)
                 continue
-            if value is None and failed is not None and _is_infinite(cell):
+            if value is None and failed is not None and _is_not_measured(cell):
                 failed.append(where)
                 continue
             if value is None:
@@ -314,7 +317,7 @@ def _finite_number(cell: object) -> float | None:
 
 def _number(cell: object, where: str, name: str, *, wide: bool) -> float:
     """Return the value of a cell that is an integer, or raise ``ReadError`` with the remedy."""
-    if _is_empty(cell) or _is_infinite(cell):
+    if _is_empty(cell) or _is_not_measured(cell):
         text = cell.strip() if isinstance(cell, str) else cell
         remedy = "remove the row"
         if wide:
@@ -328,9 +331,9 @@ def _is_empty(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def _is_infinite(cell: object) -> bool:
+def _is_not_measured(cell: object) -> bool:
     if isinstance(cell, str):
-        return cell.strip().lstrip("+-").lower() in _NOT_FINITE
+        return cell.strip().lstrip("+-").lower() in NOT_MEASURED
     return isinstance(cell, float) and not math.isfinite(cell)
 
 

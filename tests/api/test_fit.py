@@ -253,7 +253,7 @@ def changed(column: str, value: Any, row: int = 3) -> pd.DataFrame:
         (changed("time", None), ["p", "n"], "time", "row 3: has no value; remove these rows: .*dropna"),
         (changed("n", None), ["p", "n"], "time", "'n', row 3: has no value"),
         (changed("region", None), ["p", "n"], "time", "'region', row 3: has no value"),
-        (changed("time", "fast"), ["p", "n"], "time", "'fast' in row 3.*to_numeric"),
+        (changed("time", "fast"), ["p", "n"], "time", "'fast' in row 3.*remove these rows"),
         (changed("time", np.inf), ["p", "n"], "time", "row 3: is infinite"),
         (changed("n", np.inf), ["p", "n"], "time", "row 3: is not finite, or too large"),
         (changed("n", "ten"), ["p", "n"], "time", "'n' has numbers and texts"),

@@ -251,6 +251,9 @@ SECONDS = r"frame\['time'\].dt.total_seconds\(\)"
         (FALLING["time"] + 1j, "is not a real number; convert it to float"),
         (FALLING["time"] > 1, r"is a truth value; .*astype\(int\)"),
         (FALLING["time"].astype(str), "is not a number; convert it: .*to_numeric"),
+        ([f"{x} ms" for x in range(4)], r"write 0, and the unit in the name of the column: time \[ms\]$"),
+        (["1", "2", "failed", "4"], "'1' in row 0, which is not a number; convert it"),
+        ([1.0, 2.0, "failed", 4.0], "'failed' in row 2, which is not a number; remove these rows$"),
         ([f"{x},5" for x in range(4)], r"if its comma is a decimal point, .*\.str\.replace\(',', '\.'\)"),
         ([10**400] * 4, "row 0, 1, 2, 3: is infinite"),
     ],
@@ -345,10 +348,29 @@ def test_texts_that_are_numbers_are_noted() -> None:
         mo.fit(table.astype({"n": "category"}), ["p", "n"], "time", modeler="pmnf")
 
 
+def test_a_column_that_looks_like_a_parameter_is_not_left_out_without_a_word() -> None:
+    table = pd.DataFrame(
+        [
+            {"p": p, "steps": steps, "phase": phase, "trial": k, "time": p * steps * (1 + k / 100)}
+            for p in (1, 2, 4)
+            for steps in (1, 2, 4)
+            for phase in ("solve", "norm")
+            for k in (0, 1)
+        ]
+    )
+    with pytest.warns(UserWarning, match=r"steps was left out, .*parameters=\[\.\.\., 'steps'\] says so$"):
+        mo.fit(table, "p", "time", "phase", modeler="pmnf")
+    with pytest.warns(UserWarning, match=r"phase was left out, .*region, callpath='phase'$"):
+        mo.fit(table, ["p", "steps"], "time", modeler="pmnf")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mo.fit(table, ["p", "steps"], "time", "phase", modeler="pmnf")
+
+
 def test_what_reading_had_to_assume_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("p,time\n1,2\n2,nan\n")
-    with pytest.warns(UserWarning, match="1 values are not finite and were left out"):
+    with pytest.warns(UserWarning, match="left out: 1 value of runs that failed"):
         assert len(mo.read(path, parameters="p", responses="time")) == 1
 
 

@@ -115,7 +115,7 @@ def test_names_stand_for_a_missing_header_and_padded_integers_are_numbers() -> N
 def test_values_of_a_response_that_are_not_finite_are_left_out_with_a_note() -> None:
     got = read(HEADLESS, ["0=p"], ["3=time"])
     assert [values for _, values in values_of(got)] == [(368.13,), (237.31,)]
-    assert got.notes == ("in.csv: 1 values are not finite and were left out, the first at in.csv:2",)
+    assert got.notes == ("in.csv: left out: 1 value of runs that failed, the first at in.csv:2",)
 
 
 def test_without_a_header_columns_are_called_by_their_position() -> None:
@@ -325,3 +325,31 @@ def test_metrics_of_repeated_runs_are_no_forgotten_parameters(repetitions: tuple
     runs = [(p, k) for p, most in zip((2, 4, 8), repetitions, strict=True) for k in range(most)]
     text = "p,time,visits\n" + "".join(f"{p},{p + k / 7},12\n" for p, k in runs)
     assert read(text, ["p"]).notes == ()
+
+
+def test_numbers_that_differ_at_a_point_as_a_parameter_are_not_pooled_without_a_word() -> None:
+    rows = [(n, steps, k, n * steps + k) for n in (10, 20) for steps in (1, 2, 4) for k in (0, 1)]
+    text = "n,steps,trial,time\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    (note,) = read(text, ["n"], ["time"]).notes
+    assert note == (
+        "in.csv: steps was left out, though rows of the same point differ in it: --parameters n,steps "
+        "makes it a parameter"
+    )
+    assert read(text, ["n", "steps"], ["time"]).notes == ()  # trial numbers the rows of every point
+
+
+@pytest.mark.parametrize("cell", ["N/A", "NA", "null", "failed"])
+def test_what_tools_write_for_runs_that_failed_is_left_out_of_a_response(cell: str) -> None:
+    got = read(f"n,time\n10,1\n10,{cell}\n20,2\n", ["n"], ["time"])
+    assert got.notes == ("in.csv: left out: 1 value of runs that failed, the first at in.csv:3",)
+    with pytest.raises(ReadError, match=f"'{cell}' is not a number; if the run failed, leave the cell empty"):
+        read(f"n,time\n10,1\n10,{cell}\n20,2\n", ["n"])
+
+
+def test_a_unit_behind_a_number_belongs_into_the_header() -> None:
+    with pytest.raises(
+        ReadError, match=r"in\.csv:2: time: '1\.6 ms' is not a number; write 1\.6, and .*\[ms\]$"
+    ):
+        read("n,time\n10,1.6 ms\n", ["n"], ["time"])
+    with pytest.raises(ReadError, match=r"'12 parsecs' is not a number$"):
+        read("n,time\n10,12 parsecs\n", ["n"], ["time"])

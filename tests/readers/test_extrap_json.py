@@ -133,7 +133,7 @@ def test_mistakes_in_the_old_format_are_told_with_their_place(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[1, 2]", r"in\.json: the document is not a JSON object"),
+        ("[1, 2]", r"in\.json: the document is not a JSON object; other JSON is not read: write a"),
         ('{\n "parameters": [\n}', r"in\.json:3: not JSON: "),
         ('{"parameters": ["p"], "measurements": {"a": {}, "a": {}}}', "the key 'a' is given twice"),
         ("[" * 100_000, "not JSON: maximum recursion"),
@@ -176,6 +176,10 @@ FIRST = '{"params": {"x": 1}, "value": 3}\n'
         ('{"params": {}, "value": 3}', r"in\.jsonl: no parameters"),
         (FIRST + "\n{", r"in\.jsonl:3: not JSON"),
         (FIRST + "7", r"in\.jsonl:2: 'params' is missing"),
+        (
+            '{"n": 1, "time": 2}\n',
+            r"in\.jsonl:1: .*'params' and 'value', found n, time; other JSON is not read",
+        ),
         (FIRST + '{"params": {"x": 1}}', r"in\.jsonl:2: 'value' is missing"),
         (FIRST + '{"params": {"x": 1}, "value": []}', r"in\.jsonl:2: 'value' is an empty list"),
         (FIRST + '{"params": {"x": 1}, "value": NaN}', r"in\.jsonl:2: the value nan is not finite"),
