@@ -183,7 +183,7 @@ def _row(
         "predictions": predictions,
         "expression": {"a": _expression(row.first), "b": _expression(row.second)},
         "short": {side: _short(model, there) for side, model in (("a", row.first), ("b", row.second))},
-        "growth": _growth(row, there),
+        "growth": _growth(row, points[0]),
         "work": None if work is None or not there else _work(work, there[0].point),
         "theory": None if theory is None else _theory(row, theory),
         "checks": [
@@ -235,8 +235,11 @@ def _short(model: Model | None, there: Sequence[At]) -> str | None:
     return None if model is None else short_form(model, there[0].point if there else None)
 
 
-def _growth(row: Compared, there: Sequence[At]) -> list[dict[str, Any]]:
-    """Return how both grow in every parameter, and what the pairs say about the growth of the ratio."""
+def _growth(row: Compared, point: Point) -> list[dict[str, Any]]:
+    """Return how both grow in every parameter, and what the pairs say about the growth of the ratio.
+
+    A row of other categories than the point has pairs, too: only the numbers of the point count.
+    """
     growths = []
     symbolic = _both_terms(row)
     for name in _names(row):
@@ -250,8 +253,8 @@ def _growth(row: Compared, there: Sequence[At]) -> list[dict[str, Any]]:
                 "faster": {1: "b", 0: None, -1: "a"}[order],
                 "exponent_deviation": exponent_deviation(a, b, name),
             }
-        if row.ratio is not None and row.paired and there:
-            place = {other: there[0].point.number(other) for other in row.ratio.pairs.parameters}
+        if row.ratio is not None and row.paired:
+            place = {other: point.number(other) for other in row.ratio.pairs.parameters}
             known = row.ratio.growth(name, place)
             item |= {
                 "probability": (row.probability or 0.0) * row.ratio.depends(name),

@@ -237,6 +237,14 @@ def test_categories_are_compared_by_every_family(tmp_path: Path, modeler: str) -
     assert all(1.15 < row["ratio"] < 1.4 for row in apart["rows"])
 
 
+def test_pairs_say_of_growth_also_where_the_point_is_of_another_category(tmp_path: Path) -> None:
+    files = [write_categories(tmp_path / f"{name}.csv", seed, 1.3) for seed, name in enumerate("ab")]
+    columns = ("--parameters", "n,m,solver", "--response", "time", "--modeler", "none")
+    rows = run("compare", *files, *columns, "--predict", "n=80,m=9,solver=cg", "--json").document["rows"]
+    assert {row["category"]["solver"]: row["ratio"] is None for row in rows} == {"cg": False, "lu": True}
+    assert all(item["probability"] < 0.5 for row in rows for item in row["growth"])
+
+
 def test_inputs_that_differ_in_categories_only(tmp_path: Path) -> None:
     paths = []
     for name, factor in {"a": 1.0, "b": 1.5}.items():
