@@ -10,6 +10,7 @@ from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.api.arguments import optional_mapping
 from orchestrator.api.points import plain, point_of
 from orchestrator.errors import MeasurementError
 from orchestrator.models.base import Model, holds_at, key_of
@@ -104,7 +105,8 @@ class FittedModel:
         name = numeric[0] if along is None and numeric else along
         if name not in numeric:
             raise MeasurementError(f"cannot draw along {name!r}: {did_you_mean(str(name), numeric)}")
-        point = None if at is None else point_of({**self.category, **at}, self.measurements)
+        given = {**self.category, **optional_mapping(at, "at", "{'p': 256, 'n': 50}")}
+        point = None if at is None else point_of(given, self.measurements)
         return figures.draw(self.model, self._measured(), name, point, ax)
 
     @property

@@ -138,6 +138,8 @@ def test_a_plot(models: mo.Models) -> None:
     assert models["main"].plot(ax=axes) is axes
     with pytest.raises(mo.MeasurementError, match="cannot draw along 'q'"):
         models.plot("main", along="q")
+    with pytest.raises(mo.MeasurementError, match=r"^at is .*\{'p': 256, 'n': 50\}"):
+        models.plot("main", at="n=100")  # type: ignore[arg-type]
 
 
 def test_the_command_line_fits_the_same(models: mo.Models, tmp_path: Path) -> None:
