@@ -77,6 +77,9 @@ def document(
     for row in rows:
         where = _points(row, points, both.first, bool(question.points))
         found = _row(row, where, question, work.get(row.key), unknown.get(row.key, _ZERO))
+        if row.ratio is not None and not any(is_of(point, row.key[2]) for point in where):
+            own = in_category(points[0], row.key[2], both.first)
+            found["sentence"] = f"the ratio is wanted for another category; ask for {own}"
         described.append(found | {"false_discovery_rate": alarms[row.key]})
     not_compared = [
         {"callpath": callpath, "metric": metric, "category": dict(category), "reason": reason}

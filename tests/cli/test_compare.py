@@ -242,6 +242,7 @@ def test_pairs_say_of_growth_also_where_the_point_is_of_another_category(tmp_pat
     columns = ("--parameters", "n,m,solver", "--response", "time", "--modeler", "none")
     rows = run("compare", *files, *columns, "--predict", "n=80,m=9,solver=cg", "--json").document["rows"]
     assert {row["category"]["solver"]: row["ratio"] is None for row in rows} == {"cg": False, "lu": True}
+    assert rows[1]["sentence"] == "the ratio is wanted for another category; ask for P(n=80, m=9, solver=lu)"
     assert all(item["probability"] < 0.5 for row in rows for item in row["growth"])
 
 
