@@ -15,7 +15,7 @@ export function modelSection(models, state) {
     el("h2", { id: "model-title" }, "Model and data"),
     el("p", { class: "lead" }, "Points are single runs. The thick line is the model at the sliders’ point with its ",
       "90 % interval as a band; thin lines are the model where the runs of the same colour were measured. ",
-      "Diamonds were measured to check the model and never used for fitting; crosses are outliers."),
+      "Diamonds were measured to check the model and never used for fitting; crosses are runs far from the others at their point."),
     picker(models, state), card(models, state));
   const numbers = models.numbers().map((item) => item.name);
   if (numbers.length > 0) section.append(curveFigure(models, state, numbers));
