@@ -227,6 +227,7 @@ class Campaign:
         return Frame(
             text=path.read_text(encoding="utf-8"),
             source=str(path),
+            profiler=self.measure.profiler if effort is None else effort.profiler,
             modules=options.modules,
             prologue=options.prologue,
             epilogue=options.epilogue,

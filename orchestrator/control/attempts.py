@@ -58,9 +58,8 @@ def request(
 def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind = "time") -> str:
     """Render the launch script of a run."""
     campaign = assembly.campaign
-    options, effort = campaign.executor, campaign.measure.effort if kind == "effort" else None
+    options, frame = campaign.executor, campaign.frame(kind)
     executable = campaign.executable_at(point, kind)
-    profiler = campaign.measure.profiler if effort is None else effort.profiler
     return launch_script(
         application=assembly.application,
         executable=executable,
@@ -69,9 +68,8 @@ def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind
         launcher=launcher_for(
             executable, options.launcher, options.name, resources, options.mpi, serial=campaign.serial
         ),
-        frame=campaign.frame(kind),
-        profiler=profiler,
-        preload=preloading.libraries(profiler, executable),
+        frame=frame,
+        preload=preloading.libraries(frame.profiler, executable),
         template=campaign.launch,
     )
 

@@ -168,11 +168,12 @@ def render(frame_text: str, values: Mapping[str, str], source: str, optional: Co
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What all launch scripts of a campaign have in common."""
+    """What the launch scripts of all runs of a kind have in common."""
 
     # text, source: text of the frame and its file name for messages.
     text: str
     source: str = "launch script"
+    profiler: str  # whose variables are set (`profiler_variables`), unless the environment does
     # Names for ``module load``, before the prologue; one that cannot be loaded ends the script.
     modules: Sequence[str] = ()
     prologue: Sequence[str] = ()  # lines of shell text, taken as they are (``module load ...``)
@@ -190,7 +191,6 @@ def launch_script(
     resources: Resources,
     launcher: str | None,
     frame: Frame,
-    profiler: str,
     preload: Sequence[str] = (),
     template: Template | None = None,
 ) -> str:
@@ -207,8 +207,6 @@ def launch_script(
         empty, ``none`` or None starts the program itself. Its words are not expanded by the shell.
     frame
         What it has in common with other scripts.
-    profiler
-        Whose variables are set (`profiler_variables`), unless the environment does.
     preload
         Libraries to preload into the program, but not into its launcher.
     template
@@ -225,7 +223,7 @@ def launch_script(
     afterwards = [*([body.after] if body.after else []), *frame.epilogue]
     replaces = body.simple and not afterwards
     variables = {
-        **profiler_variables(profiler),
+        **profiler_variables(frame.profiler),
         **_literal({**application.variables(settings), **frame.environment}),
     }
     exports = [f"export {name}={text}" for name, text in _threads(variables, resources)]

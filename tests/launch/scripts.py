@@ -39,8 +39,9 @@ def script(
         "settings": {},
         "resources": ONE,
         "launcher": None,
-        "frame": Frame(text=frame, **{name: changes.pop(name) for name in of_frame}),
-        "profiler": "stdout",
+        "frame": Frame(
+            **{"text": frame, "profiler": "stdout", **{name: changes.pop(name) for name in of_frame}}
+        ),
     }
     return launch_script(**{**chosen, **changes})
 

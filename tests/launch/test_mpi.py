@@ -124,8 +124,7 @@ def test_braces_in_the_path_are_no_placeholders() -> None:
         settings={},
         resources=TWO,
         launcher=pattern,
-        frame=script.Frame(text="{{prologue}}{{environment}}\n{{launcher}} {{command}}"),
-        profiler="stdout",
+        frame=script.Frame(text="{{prologue}}{{environment}}\n{{launcher}} {{command}}", profiler="stdout"),
     )
     assert shlex.split(text.splitlines()[-1]) == ["/opt/{mpi}/mpiexec", "-n", "2", "./app"]
 
@@ -200,8 +199,7 @@ def test_a_real_launcher_starts_all_ranks(tmp_path: Path) -> None:
             settings={},
             resources=three,
             launcher=mpi.launcher_for(str(executable), None, "local", three),
-            frame=script.Frame(text=script.find_frame(None, "local").read_text()),
-            profiler="stdout",
+            frame=script.Frame(text=script.find_frame(None, "local").read_text(), profiler="stdout"),
         )
     )
     process = subprocess.run(

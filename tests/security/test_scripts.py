@@ -58,8 +58,8 @@ def test_a_launch_script_executes_none_of_its_values(
                 text=find_frame(None, "slurm").read_text(),
                 prologue=["module() { :; }"] if modules else [],
                 epilogue=["touch over"],
+                profiler="stdout",
             ),
-            profiler="stdout",
         )
         (folder / "run.sh").write_text(text)
         # The modules' lines are looked at by themselves: `module` here would be defined after them.

@@ -71,7 +71,6 @@ def launch_script(campaign: Campaign) -> Problems:
                 resources=shape,
                 launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
                 frame=frame,
-                profiler=campaign.measure.profiler,
                 template=campaign.launch,
             )
     except CampaignError as error:
