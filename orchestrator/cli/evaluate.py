@@ -22,7 +22,7 @@ from orchestrator.evaluation.paper import study as paper
 from orchestrator.evaluation.paper import table as paper_table
 from orchestrator.evaluation.paper.draw import SERIES
 from orchestrator.evaluation.strategies import contenders, figures
-from orchestrator.evaluation.strategies.replay import replay_outcomes
+from orchestrator.evaluation.strategies.replay import replay_bench, replay_outcomes
 from orchestrator.evaluation.strategies.rows import Row, rows, table
 from orchestrator.evaluation.strategies.rules import Rules
 from orchestrator.evaluation.strategies.synthetic import NEIGHBOURS, Setting, synthetic_outcomes
@@ -269,14 +269,13 @@ def _synthetic(arguments: argparse.Namespace, advance: Callable[[int, int], None
 
 def _replay(arguments: argparse.Namespace, advance: Callable[[int, int], None]) -> list[Outcome]:
     known = inputs.read(arguments)
+    rules = _rules(arguments)
+    holdout = common.parse_point(arguments.holdout, known).as_dict()
     return replay_outcomes(
-        known,
-        _rules(arguments),
-        processes=arguments.processes,
-        holdout=common.parse_point(arguments.holdout, known).as_dict(),
+        replay_bench(known, arguments.processes, holdout, inside=arguments.inside),
+        rules,
         repetitions=arguments.repetitions,
         together=arguments.together,
-        inside=arguments.inside,
         workers=arguments.workers,
         advance=advance,
     )

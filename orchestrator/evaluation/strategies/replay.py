@@ -17,14 +17,11 @@ from orchestrator.types import ROOTS, Measurement, Measurements, Parameter, Poin
 
 
 def replay_outcomes(
-    measurements: Measurements,
+    bench: Bench,
     rules: Rules,
     *,
-    processes: str,
-    holdout: Mapping[str, Value],
     repetitions: int | None = None,
     together: bool = False,
-    inside: bool = False,
     workers: int | None,
     advance: Advance | None = None,
 ) -> list[Outcome]:
@@ -32,23 +29,16 @@ def replay_outcomes(
 
     Parameters
     ----------
-    measurements
-        Every point with its repetitions.
+    bench
+        All points that are offered, as of `replay_bench`.
     rules
         What all contenders share. Budgets are in percent of the cost of all points offered, with as many
         repetitions as may be measured, at most five.
-    processes
-        Expression in the parameters: cores that a run occupies.
-    holdout
-        P₊: the mean of its repetitions is the truth, and it is never offered.
     repetitions
         Most repetitions of a point; never more than the point with the fewest has, which is the default.
     together
         One campaign measures all call paths in every run and is charged the whole run, as real campaigns are.
         Otherwise each call path has a campaign of its own and is charged its own time only, as in the paper.
-    inside
-        Offer only points that are below P₊ in every numeric parameter: makes an extrapolation of data of
-        which P₊ is a corner.
     workers, advance
         As in `synthetic_outcomes`.
 
@@ -56,18 +46,11 @@ def replay_outcomes(
     -------
     list of Outcome
         One per contender, budget and call path that takes more than 1 % of the run at P₊.
-
-    Raises
-    ------
-    CampaignError
-        When the holdout was not measured, nothing remains to be offered, or an expression is malformed or
-        gives less than one core.
     """
-    whole = replay_bench(measurements, processes, holdout, inside=inside)
-    most = min(len(runs) for runs in whole.seconds.values())
+    most = min(len(runs) for runs in bench.seconds.values())
     limit = most if repetitions is None else min(repetitions, most)
-    benches = [whole] if together else [_alone(whole, callpath) for callpath in whole.truth]
-    tasks = [(rules, bench, limit) for bench in benches]
+    benches = [bench] if together else [_alone(bench, callpath) for callpath in bench.truth]
+    tasks = [(rules, one, limit) for one in benches]
     return [outcome for part in in_parallel(_try_bench, tasks, workers, advance) for outcome in part]
 
 
@@ -78,7 +61,26 @@ def replay_bench(
     *,
     inside: bool = False,
 ) -> Bench:
-    """Turn measurements into a bench; see `replay_outcomes`."""
+    """Turn measurements into a bench that offers what was measured.
+
+    Parameters
+    ----------
+    measurements
+        Every point with its repetitions.
+    processes
+        Expression in the parameters: cores that a run occupies.
+    holdout
+        P₊: the mean of its repetitions is the truth, and it is never offered.
+    inside
+        Offer only points that are below P₊ in every numeric parameter: makes an extrapolation of data of
+        which P₊ is a corner.
+
+    Raises
+    ------
+    CampaignError
+        When the holdout was not measured, nothing remains to be offered, or an expression is malformed or
+        gives less than one core.
+    """
     items = [item for item in measurements.items if item.metric == "time"]
     beyond = _held_out(measurements, items, holdout)
     points = [point for point in measurements.points if point != beyond]

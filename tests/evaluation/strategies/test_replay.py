@@ -81,10 +81,8 @@ def test_a_run_takes_the_time_of_the_root_or_of_all_call_paths() -> None:
 @pytest.mark.parametrize("together", [False, True])
 def test_every_strategy_models_both_call_paths_within_its_budget(together: bool) -> None:
     outcomes = replay_outcomes(
-        data(),
+        replay_bench(data(), "p", BEYOND),
         Rules(strategies=REPLAYED, budgets=(40.0,), batch_size=4),
-        processes="p",
-        holdout=BEYOND,
         together=together,
         workers=1,
     )
@@ -103,10 +101,8 @@ def test_every_strategy_models_both_call_paths_within_its_budget(together: bool)
 def test_call_paths_measured_together_share_their_runs_and_alone_they_do_not() -> None:
     def outcomes(together: bool) -> list[tuple[int, float]]:
         found = replay_outcomes(
-            data(),
+            replay_bench(data(), "p", BEYOND),
             Rules(strategies=("gpr",), budgets=(30.0,), batch_size=2),
-            processes="p",
-            holdout=BEYOND,
             together=together,
             workers=1,
         )
@@ -121,10 +117,8 @@ def test_call_paths_measured_together_share_their_runs_and_alone_they_do_not() -
 def test_no_more_repetitions_are_used_than_were_measured_or_allowed() -> None:
     def runs(repetitions: int | None) -> int:
         (outcome,) = replay_outcomes(
-            data(),
+            replay_bench(data(), "p", BEYOND),
             Rules(strategies=("full",)),
-            processes="p",
-            holdout=BEYOND,
             repetitions=repetitions,
             together=True,
             workers=1,
@@ -161,7 +155,7 @@ def test_the_published_measurements_of_a_simulation_are_replayed() -> None:
     assert bench.truth["main()"] == pytest.approx(2536.75)
     assert len(bench.truth) == 5
     rules = Rules(strategies=("cpf",), budgets=(100.0,), batch_size=4)
-    outcomes = replay_outcomes(measurements, rules, processes="p", holdout={"p": 512, "n": 9000}, workers=1)
+    outcomes = replay_outcomes(bench, rules, workers=1)
     (row,) = rows(outcomes, tolerance=10.0)
     assert row["feasible_percent"] == 100.0
 
@@ -181,10 +175,8 @@ def test_every_category_can_be_held_out_also_of_numbers(held: int) -> None:
     }
     known = Measurements(("k", "n"), (Measurement("main", "time", values),), frozenset({"k"}))
     (outcome,) = replay_outcomes(
-        known,
+        replay_bench(known, "1", {"k": held, "n": 50}),
         Rules(strategies=("full",), budgets=(100.0,)),
-        processes="1",
-        holdout={"k": held, "n": 50},
         workers=1,
     )
     assert abs(outcome.error_percent) < 5
