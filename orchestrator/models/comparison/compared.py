@@ -86,7 +86,7 @@ class Compared:
         changed = self.probability
         if changed is None:
             return there.ratio
-        return Mixture.joined([(changed, there.ratio), (1 - changed, Mixture.exactly(0.0))])
+        return Mixture.joined([(changed, there.ratio), (1 - changed, Mixture.zero())])
 
 
 def compared(

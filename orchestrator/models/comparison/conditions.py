@@ -111,7 +111,7 @@ def _growths(condition: Condition, row: Compared, at: At) -> list[float]:
         return []
     point = {name: at.point.number(name) for name in row.ratio.pairs.parameters}
     changed = row.ratio.probability()
-    unchanged = Mixture.exactly(0.0)
+    unchanged = Mixture.zero()
     return [
         _share(
             condition,

@@ -28,9 +28,9 @@ class Mixture:
     freedom: Floats
 
     @classmethod
-    def exactly(cls, value: float) -> Self:
-        """Return what is certain."""
-        return cls(np.ones(1), np.array([value]), np.zeros(1), np.ones(1))
+    def zero(cls) -> Self:
+        """Return what is certainly 0: the logarithm of the ratio of what did not change, and its growth."""
+        return cls(np.ones(1), np.zeros(1), np.zeros(1), np.ones(1))
 
     @classmethod
     def normal(cls, mean: float, scale: float) -> Self:

@@ -214,7 +214,7 @@ class Ratio:
         for hypothesis, share, found in self._weighed:
             row = hypothesis.slope(scaled, place)
             if row is None:
-                parts.append((float(share.sum()), Mixture.exactly(0.0)))
+                parts.append((float(share.sum()), Mixture.zero()))
             else:
                 parts.append((1.0, _along(row / self.axes.width[place], share, found)))
         return Mixture.joined(parts)
