@@ -9,6 +9,7 @@ prediction over truth.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -149,6 +150,17 @@ def line(name: str, found: Sequence[Group]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def sets(chosen: argparse.Namespace) -> Iterator[tuple[str, list[Group]]]:
+    """Yield the sets of groups that were asked for, with their names."""
+    if chosen.cases is None:
+        known = [drawn(np.random.default_rng([chosen.seed, k])) for k in range(chosen.groups)]
+        for size in CALL_PATHS:
+            yield f"drawn, {size} call paths", [group for group in known if len(group.known.items) == size]
+        return
+    for name, cases in stored(chosen.cases, chosen.only, MOST).items():
+        yield name, list(measured(cases))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = options(__doc__)
     parser.add_argument("--groups", type=int, default=200)
@@ -161,14 +173,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         end="",
     )
     print(f"joint better : worse |\n|{'---|' * 10}", flush=True)
-    if chosen.cases is None:
-        known = [drawn(np.random.default_rng([chosen.seed, k])) for k in range(chosen.groups)]
-        for size in CALL_PATHS:
-            some = [group for group in known if len(group.known.items) == size]
-            print(line(f"drawn, {size} call paths", some), flush=True)
-        return
-    for name, cases in stored(chosen.cases, chosen.only, MOST).items():
-        print(line(name, list(measured(cases))), flush=True)
+    for name, found in sets(chosen):
+        if found:  # of few groups, none may have so many call paths
+            print(line(name, found), flush=True)
 
 
 if __name__ == "__main__":
