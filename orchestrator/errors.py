@@ -58,6 +58,12 @@ class MissingInput(ReadError):
     exit_code = 2
 
 
+class ColumnsError(ReadError):
+    """A table of which options do not say, or say wrongly, what its columns are."""
+
+    exit_code = 2
+
+
 class MeasurementError(OrchestratorError):
     """A table of measurements, or a point in it, that cannot be used as it was given."""
 

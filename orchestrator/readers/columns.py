@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.errors import ReadError
+from orchestrator.errors import ColumnsError, ReadError
 from orchestrator.readers.entries import in_seconds, is_number, is_stamp, left_out_stamps, timed
 from orchestrator.readers.reading import Reading
 
@@ -101,7 +101,7 @@ def fitting(
         ]
     if odd is not None:
         raise ReadError(f"{where(odd)}: {len(rows[odd])} fields, but {width} columns")
-    raise ReadError(f"{where(0)}: {width} fields, but {len(names)} columns{_remedy(names, width)}")
+    raise ColumnsError(f"{where(0)}: {width} fields, but {len(names)} columns{_remedy(names, width)}")
 
 
 def _remedy(names: Sequence[str], width: int) -> str:
@@ -177,7 +177,7 @@ def _end_of_parameters(columns: Mapping[str, int], metrics: tuple[tuple[str, int
     """Return the position of the call paths, or else of the first metric, before which parameters are."""
     end = columns.get("callpath", min((index for _, index in metrics), default=-1))
     if end < 0:
-        raise ReadError(
+        raise ColumnsError(
             f"{where}: which columns are parameters? Name the parameters (--parameters p,s), or "
             "add a column 'callpath' between them, or use the columns callpath, metric, value"
         )
@@ -214,7 +214,7 @@ def _with_callpaths(
     )
     if len(texts) > 1 or "callpath" in columns:
         hold = "holds" if len(texts) == 1 else "hold"
-        raise ReadError(f"{where}: {', '.join(texts)} {hold} names, not numbers: {remedy}")
+        raise ColumnsError(f"{where}: {', '.join(texts)} {hold} names, not numbers: {remedy}")
     return {**columns, "callpath": columns[texts[0]]}, [
         f"{texts[0]} is taken for the call paths; --parameters {given},{texts[0]} makes it a category"
     ]
@@ -359,10 +359,10 @@ def _check_different(
     both = {index for _, index in parameters} & {index for _, index in metrics}
     if both:
         twice = ", ".join(name for name, index in metrics if index in both)
-        raise ReadError(f"{where}: {twice} cannot be both a parameter and a response")
+        raise ColumnsError(f"{where}: {twice} cannot be both a parameter and a response")
     called = [name for name, _ in metrics]
     if len(set(called)) != len(called):
-        raise ReadError(
+        raise ColumnsError(
             f"{where}: every response needs a name of its own, not {', '.join(called)}: choose one, or "
             "rename it (--response COLUMN=NAME)"
         )
@@ -374,7 +374,7 @@ def _chosen(
     columns = [(text, _found(text, names)) for text in texts or ()]
     missing = [text for text, column in columns if column is None]
     if missing:
-        raise ReadError(
+        raise ColumnsError(
             f"{where}: no column for {what} {', '.join(missing)}; found {', '.join(filter(None, names))} "
             f"(or positions, 0 to {len(names) - 1})"
         )

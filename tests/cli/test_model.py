@@ -347,6 +347,23 @@ def test_a_file_that_holds_no_measurements(content: str) -> None:
     assert "file.txt" in result.err
 
 
+@pytest.mark.parametrize(
+    ("header", "options", "reason"),
+    [
+        ("p,s,time", (), "which columns are parameters?"),
+        ("p,s,time", ("--parameters", "q"), "no column for parameter q"),
+        ("p,s,time", ("--response", "time", "--parameters", "p,time"), "cannot be both"),
+        ("p,s", (), "so it is not known which is which"),
+    ],
+)
+def test_columns_that_options_must_tell_are_wrong_usage(
+    header: str, options: tuple[str, ...], reason: str
+) -> None:
+    Path("table.csv").write_text(f"{header}\n1.5,2,3\n2,2,4\n")
+    result = refused("table.csv", *options)
+    assert (result.code, reason in result.err) == (2, True), result.err
+
+
 def test_a_file_that_is_missing() -> None:
     result = refused("missing.txt")
     assert result.code == 2
