@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from orchestrator.api import points
 from orchestrator.api.arguments import mapping, optional_mapping, texts, warn
 from orchestrator.api.fit import chosen_modeler
 from orchestrator.control import suggest as question
-from orchestrator.control.suggest import Question, Suggestion
+from orchestrator.control.suggest import Answer, Question, Suggestion
 from orchestrator.errors import MeasurementError
 from orchestrator.models.base import Modeler
 from orchestrator.resources import core_hours
@@ -46,7 +47,8 @@ def suggest(
     Parameters
     ----------
     frame, parameters, response, callpath
-        As of `orchestrator.fit`. Times in seconds: costs are predicted from them.
+        As of `orchestrator.fit`. Times in seconds, as costs are predicted from them: a warning says where
+        nothing is called ``time``.
     target
         Where the models must hold: a value for every parameter. It is never suggested itself.
     budget
@@ -102,6 +104,8 @@ def suggest(
             seed=seed,
         ),
     )
+    if answer.taken_for_seconds:
+        warnings.warn(f"{as_seconds(answer)}; call the one that is time", stacklevel=2)
     columns = [*known.parameters, "repetitions", "core_hours", "reason"]
     rows = [
         (
@@ -113,6 +117,12 @@ def suggest(
         for item in answer.suggestions
     ]
     return pd.DataFrame(rows, columns=columns).astype({"core_hours": float})
+
+
+def as_seconds(answer: Answer) -> str:
+    """Return the note that costs are predicted from metrics that may be no times."""
+    metrics = ", ".join(answer.taken_for_seconds)
+    return f"no metric is called time: costs are predicted as if {metrics} were in seconds"
 
 
 def describe(item: Suggestion) -> dict[str, object]:

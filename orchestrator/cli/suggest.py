@@ -14,7 +14,7 @@ from rich.text import Text
 from orchestrator import registry
 from orchestrator.api import points
 from orchestrator.api.inputs import campaign_directory
-from orchestrator.api.suggest import core_seconds, cores_of, describe
+from orchestrator.api.suggest import as_seconds, core_seconds, cores_of, describe
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common, inputs, modeling
 from orchestrator.control import existing, suggest
@@ -94,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with modeling.shown_progress():
         answer = suggest.suggest(known, question)
+    if answer.taken_for_seconds:
+        print(f"note: {as_seconds(answer)}; --time names the one that is", file=sys.stderr)
     suggestions = answer.suggestions
     if arguments.json:
         cheapest = None if answer.cheapest is None else core_hours(answer.cheapest.seconds)
@@ -121,14 +123,9 @@ def _nothing(answer: Answer, budget: str) -> str:
 
 def _timed(known: Measurements, metric: str) -> Measurements:
     """Return measurements whose metric of time is called so; another one of that name is left out."""
-    there = known.metrics()
     if metric == _TIME:
-        if len(there) > 1 and not {_TIME, ELAPSED} & set(there):
-            names = ", ".join(there)
-            print(
-                f"note: no metric is called time; --time names the one that is, of {names}", file=sys.stderr
-            )
         return known
+    there = known.metrics()
     if metric not in there:
         raise CampaignError(f"--time {metric!r}: the inputs have the metrics {', '.join(there)}")
     whole = [item.callpath == WHOLE_RUN for item in known.items if item.metric == ELAPSED]

@@ -13,10 +13,10 @@ from orchestrator import expressions, registry, resources
 from orchestrator.campaign.definition import Campaign
 from orchestrator.errors import CampaignError, ExpressionError, ModelError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
-from orchestrator.models.base import Model, Modeler
+from orchestrator.models.base import Model, Modeler, unit_of
 from orchestrator.models.costs import expected_costs
 from orchestrator.space import SearchSpace
-from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
+from orchestrator.strategies.base import Choice, Nothing, Strategy, View
 from orchestrator.strategies.candidates import Candidate, affordable, chunks, open_points, single_runs
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
 
@@ -60,6 +60,8 @@ class Answer:
 
     suggestions: tuple[Suggestion, ...]
     cheapest: Candidate | None
+    # Metrics from which costs are predicted as if they were times in seconds, although none is called time.
+    taken_for_seconds: tuple[str, ...]
 
 
 def suggest(known: Measurements, question: Question) -> Answer:
@@ -77,7 +79,9 @@ def suggest(known: Measurements, question: Question) -> Answer:
     for point in points.some():  # before anything is fitted: whether each has cores
         question.cores(point)
     models, why_not = _fit(known, question.modeler)
-    costs, relative = _costs(models, question.cores)
+    counted = _counted(models)
+    relative = not counted  # without models of times only the ratios of costs are known: the cores
+    costs = resources.each(question.cores) if relative else expected_costs(counted, question.cores)
     done = {point: max(len(item.values.get(point, ())) for item in known.items) for point in known.points}
     view = View(
         space=points,
@@ -110,7 +114,11 @@ def suggest(known: Measurements, question: Question) -> Answer:
         )
         for choice in choices
     )
-    return Answer(suggestions=suggestions, cheapest=None if suggestions else _beyond_budget(view))
+    return Answer(
+        suggestions=suggestions,
+        cheapest=None if suggestions else _beyond_budget(view),
+        taken_for_seconds=_taken_for_seconds(counted),
+    )
 
 
 def _beyond_budget(view: View) -> Candidate | None:
@@ -223,15 +231,18 @@ def _fit(known: Measurements, modeler: Modeler) -> tuple[tuple[Model, ...], str]
         return (), f"; no models: {error}"
 
 
-def _costs(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Costs, bool]:
-    """Return expected core-seconds from the models of whole runs; without any, ratios only (the cores).
+def _counted(models: Sequence[Model]) -> Sequence[Model]:
+    """Return the models whose sum is the duration of a run.
 
     The duration of whole runs says most; else the time of the call path that is the whole run, or of all.
     """
     whole = [model for model in models if (model.callpath, model.metric) == (WHOLE_RUN, ELAPSED)]
     times = [model for model in models if model.metric == "time"] or list(models)
     roots = [model.callpath for model in times if model.callpath in ROOTS][:1]  # with a model per category
-    counted = whole or [model for model in times if model.callpath in roots] or times
-    if not counted:
-        return resources.each(cores), True
-    return expected_costs(counted, cores), False
+    return whole or [model for model in times if model.callpath in roots] or times
+
+
+def _taken_for_seconds(counted: Sequence[Model]) -> tuple[str, ...]:
+    """Return the metrics of models that count as the duration of a run, unless all of them are times."""
+    metrics = tuple(dict.fromkeys(model.metric for model in counted))
+    return () if all(unit_of(metric) == "s" for metric in metrics) else metrics

@@ -62,3 +62,15 @@ def test_questions_that_cannot_be_answered(
 ) -> None:
     with pytest.raises(error, match=mistake):
         mo.suggest(FRAME, **{**ASKED, **changed})
+
+
+def test_what_is_not_called_time_counts_as_seconds_with_a_warning() -> None:
+    """An energy gave core-hours without a word."""
+    wanted = mo.suggest(FRAME, **ASKED, modeler="pmnf")
+    said = r"no metric is called time: costs are predicted as if energy were in seconds"
+    with pytest.warns(UserWarning, match=said) as warned:
+        found = mo.suggest(
+            FRAME.rename(columns={"time": "energy"}), **{**ASKED, "response": "energy"}, modeler="pmnf"
+        )
+    assert found.equals(wanted)
+    assert warned[0].filename == __file__

@@ -37,6 +37,15 @@ def test_the_metric_that_is_the_time_can_be_named(measured: Path) -> None:
     assert (wrong.code, "the inputs have the metrics Total time, rate" in wrong.err) == (2, True)
 
 
+def test_a_single_metric_counts_as_seconds_with_a_note(measured: Path) -> None:
+    """Costs were predicted from an energy without a word."""
+    Path("energy.csv").write_text(measured.read_text().replace(",time,", ",energy,"))
+    at = ("suggest", "energy.csv", "--at", "p=32,s=60", "--budget", "1 core-hour", "--modeler", "pmnf")
+    said = "note: no metric is called time: costs are predicted as if energy were in seconds; --time names"
+    assert said in run(*at).err
+    assert "note: no metric" not in run(*at, "--time", "energy").err
+
+
 def test_another_metric_than_time_can_be_the_time_beside_it(measured: Path) -> None:
     """It was refused, with a message that lists it among the metrics there are."""
     lines = measured.read_text().splitlines()
