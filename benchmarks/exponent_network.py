@@ -1,10 +1,10 @@
 """What a network that reads exponents from five points costs, and what a small one of its kind finds.
 
-``python benchmarks/exponent_network.py`` prints the figures in ``docs/families.md``. The DNN modeler (Ritter
-et al. 2021, Noise-Resilient Empirical Performance Modeling with Deep Neural Networks) has layers of 11, 1500,
-1500, 750, 250, 250 and 43 neurons: it chooses one of 42 pairs of exponents, or a constant, for the points
-along one parameter. One training step of it is timed in NumPy. A network with two hidden layers of 250, which
-scikit-learn can train here, is compared with the least-squares fit of every choice.
+``python benchmarks/exponent_network.py`` prints the figures in ``docs/experiments.md``. The DNN modeler
+(Ritter et al. 2021, Noise-Resilient Empirical Performance Modeling with Deep Neural Networks) has layers of
+11, 1500, 1500, 750, 250, 250 and 43 neurons: it chooses one of 42 pairs of exponents, or a constant, for the
+points along one parameter. One training step of it is timed in NumPy. A network with two hidden layers of
+250, which scikit-learn can train here, is compared with the least-squares fit of every choice.
 """
 
 from __future__ import annotations
