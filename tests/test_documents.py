@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from orchestrator import registry
 from orchestrator.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -134,6 +136,21 @@ def test_every_stop_rule_is_explained() -> None:
     rules = {rule for text in texts for rule in re.findall(r'(?:BeginStop|_stop)\(\s*"(\w+)"', text)}
     page = (ROOT / "docs" / "stopping.md").read_text()
     assert rules == set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("kind", "pages"), [("model", ("families.md", "priors.md")), ("strategy", ("strategies.md",))]
+)
+def test_every_option_of_models_and_strategies_is_explained(kind: str, pages: tuple[str, ...]) -> None:
+    # What earlier campaigns know, and the sizes of curves by which evaluations differ: not for users.
+    inner = {"neighbours", "sizes"}
+    options = {
+        option
+        for plugin in registry.names(kind)
+        for option in inspect.signature(registry.load(kind, plugin)).parameters
+    }
+    text = "\n".join((ROOT / "docs" / page).read_text() for page in pages)
+    assert options - inner <= set(re.findall(r"`(\w+)(?::[^`]*)?`", text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
