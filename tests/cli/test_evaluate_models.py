@@ -87,9 +87,9 @@ def test_test_points_are_never_fitted(train: Path, test_file: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [
-        (("--response", "avrg"), 1, "avrg"),
+        (("--response", "avrg"), 2, "avrg"),
         (("--response", "std"), 2, "choose one of avg, std with --response"),
-        (("--parameters", "m,k"), 1, "no column for parameter k"),
+        (("--parameters", "m,k"), 2, "no column for parameter k"),
         (("--categorical", "nn"), 1, "nn cannot be categorical, as the parameters are m, n"),
         (("--sizes", "500"), 2, "a size of 500 is more than the 48 points there are to fit"),
         (("--sizes", "0"), 2, "'0' is not a whole number from 1"),
