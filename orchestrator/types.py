@@ -98,6 +98,11 @@ class Point:
             return text
         return f"{text[:_READABLE]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
+    @property
+    def order(self) -> tuple[tuple[bool, float | str], ...]:
+        """What points of the same parameters are sorted by: their values, numbers by size before texts."""
+        return tuple((isinstance(v, str), v if isinstance(v, str) else float(v)) for _, v in self.items)
+
     def __str__(self) -> str:
         return "P(" + ", ".join(f"{k}={format_value(v)}" for k, v in self.items) + ")"
 

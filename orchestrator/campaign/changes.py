@@ -318,12 +318,12 @@ def _points(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | Non
 
 
 def _begun(known: State, status: RunStatus | None = None) -> list[Point]:
-    """Return the points at which runs were begun, those of a status only; in the order of their names.
+    """Return the points at which runs were begun, those of a status only; in order.
 
     The runs of a state come in any order, and what is said of the points goes into the journal.
     """
     runs = (run for run, item in known.runs.items() if item.attempts and status in (None, item.status))
-    return sorted({run.point for run in runs}, key=lambda point: point.key)
+    return sorted({run.point for run in runs}, key=lambda point: point.order)
 
 
 def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | None:

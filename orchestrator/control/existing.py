@@ -53,7 +53,7 @@ def parameters(state: State) -> tuple[Parameter, ...]:
     So measurements are read where plug-ins of the campaign are missing or broken.
     """
     # In an order of their own: the runs of a state come in any.
-    points = sorted({run.point for run in state.runs}, key=lambda point: point.key)
+    points = sorted({run.point for run in state.runs}, key=lambda point: point.order)
     values: dict[str, dict[Value, None]] = {}
     for point in points:
         for name, value in point.items:

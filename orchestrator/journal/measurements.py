@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from orchestrator.journal.state import RunState, RunStatus, State
 from orchestrator.types import Measurement, Measurements, Parameter, Point, Run, RunKind
@@ -46,7 +45,7 @@ class Collector:
         """Return what `measurements` does; states must be later ones of the same campaign."""
         for point, found in self._changed(state).items():
             self._renew(point, found)
-        order = sorted(self._points, key=lambda point: (self._points[point], _order(point)))
+        order = sorted(self._points, key=lambda point: (self._points[point], point.order))
         known: dict[tuple[int, ...], dict[Point, tuple[str, ...]]] = {}
         items = tuple(
             Measurement(
@@ -129,14 +128,11 @@ def _is_measured(run: Run, item: RunState, state: State) -> bool:
     return item.status is RunStatus.MEASURED and run != state.validation
 
 
-def _order(point: Point) -> tuple[Any, ...]:
-    return tuple((isinstance(v, str), v if isinstance(v, str) else float(v)) for _, v in point.items)
-
-
 def repetitions(state: State, kind: RunKind = "time") -> dict[Point, int]:
     """Return how many runs of a kind were proposed per point, skipped ones excepted; points in order."""
     proposed: Mapping[Point, int] = state.proposed.get(kind, {})
-    return {point: proposed[point] for point in sorted(proposed, key=_order) if proposed[point]}
+    order = sorted(proposed, key=lambda point: point.order)
+    return {point: proposed[point] for point in order if proposed[point]}
 
 
 def standing(state: State, kind: RunKind = "time") -> dict[Point, int]:

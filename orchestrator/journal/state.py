@@ -290,6 +290,12 @@ def has_measured(state: State) -> bool:
     return any(item.status is RunStatus.MEASURED for item in state.runs.values())
 
 
+def given_up(state: State) -> list[tuple[str, str]]:
+    """Return the names of the runs that were given up, with the reasons; in order."""
+    found = [(run.id, item.reason) for run, item in state.runs.items() if item.status is RunStatus.GIVEN_UP]
+    return sorted(found)
+
+
 def measured_before(state: State, run: Run) -> bool:
     """Return whether an earlier repetition succeeded, so that the point did not cause the failure."""
     earlier = (replace(run, repetition=k) for k in range(1, run.repetition))

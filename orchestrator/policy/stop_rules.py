@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from orchestrator.journal import setbacks
 from orchestrator.journal.attempt_end import RECENT
 from orchestrator.journal.references import is_reference
-from orchestrator.journal.state import ONLY_ZEROS, RunStatus, State, has_measured
+from orchestrator.journal.state import ONLY_ZEROS, RunStatus, State, given_up, has_measured
 from orchestrator.policy import failing
 from orchestrator.policy.actions import BeginStop, Pause
 from orchestrator.policy.budget import spent_of
@@ -28,7 +28,7 @@ def at_any_time(state: State, policy: Policy, now: float) -> BeginStop | None:
         return BeginStop("wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed")
     if state.consecutive_given_up >= policy.failures and _elsewhere(state)[0] >= policy.failures:
         detail = f"{count(state.consecutive_given_up, 'point')} in a row were given up"
-        return BeginStop("failures", f"{detail}; {_cause(_given_up(state))}")
+        return BeginStop("failures", f"{detail}; {_cause([reason for _, reason in given_up(state)])}")
     rate, failed = policy.failure_rate, [reason for reason in state.recent if reason]
     if rate is None or len(state.recent) < RECENT:
         return None
@@ -129,7 +129,7 @@ def _patience(state: State, policy: Policy) -> BeginStop | None:
 
 def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
     """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured."""
-    failed = _given_up(state)
+    failed = [reason for _, reason in given_up(state)]
     if failed and not has_measured(state):
         return BeginStop("failures", f"every run was given up; {_cause(failed)}")
     left_out = failing.warnings(state)
@@ -141,12 +141,6 @@ def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
 def _place(state: State) -> str:
     """Return where the uncertainty of a state is known."""
     return "over the search space" if state.targets else "at the evaluation point"
-
-
-def _given_up(state: State) -> list[str]:
-    """Return why runs were given up, in the order of their names: a state has its runs in any order."""
-    runs = [(run.id, item.reason) for run, item in state.runs.items() if item.status is RunStatus.GIVEN_UP]
-    return [reason for _, reason in sorted(runs)]
 
 
 def _cause(reasons: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.journal import executables, nodes
 from orchestrator.journal.references import references
-from orchestrator.journal.state import RunStatus, State, has_measured, is_rehearsal
+from orchestrator.journal.state import RunStatus, State, given_up, has_measured, is_rehearsal
 from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
 from orchestrator.policy import failing, pace
 from orchestrator.report import controller, extrapolation, models_document
@@ -95,7 +95,7 @@ def combined(
         "uncertainty_targets": state.targets,
         "pace": pace_of(state, budget),
         "last_round": _last_round(state),
-        "given_up": _given_up(state),
+        "given_up": [{"run": run, "reason": reason} for run, reason in given_up(state)],
         "left_out": failing.warnings(state, _evaluation_point(state)),
         "discarded": discarded(state),
         "decides_again": state.undecided,
@@ -194,11 +194,6 @@ def _last_round(state: State) -> list[dict[str, Any]]:
 def _reason(state: State, run: Run) -> str:
     """Return why a run was chosen."""
     return "validation at the evaluation point" if run == state.validation else state.reasons.get(run, "")
-
-
-def _given_up(state: State) -> list[dict[str, str]]:
-    found = [(run.id, item.reason) for run, item in state.runs.items() if item.status is RunStatus.GIVEN_UP]
-    return [{"run": run, "reason": reason} for run, reason in sorted(found)]
 
 
 def discarded(state: State) -> list[dict[str, str]]:

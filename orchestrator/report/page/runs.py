@@ -68,7 +68,7 @@ def of_state(state: State) -> Runs:
     """Return the measured runs of a campaign, the validation included, in order of their ids."""
     measured = sorted(
         ((run, item) for run, item in state.runs.items() if item.status is RunStatus.MEASURED),
-        key=lambda pair: (_order(pair[0].point), pair[0].kind, pair[0].repetition),
+        key=lambda pair: (pair[0].point.order, pair[0].kind, pair[0].repetition),
     )
     values: dict[tuple[str, str], Floats] = {}
     for k, (run, item) in enumerate(measured):
@@ -101,13 +101,6 @@ def _document(run: Run, item: RunState, state: State) -> dict[str, Any]:
         "node": item.node or None,
         "t": None if item.began is None or start is None else item.began - start,
     }
-
-
-def _order(point: Point) -> tuple[tuple[bool, float, str], ...]:
-    return tuple(
-        (isinstance(value, str), 0.0 if isinstance(value, str) else float(value), str(value))
-        for _, value in point.items
-    )
 
 
 def outliers(values: Floats, groups: Integers, noise: float) -> list[int]:
