@@ -160,6 +160,23 @@ def knows(kind: str, name: str) -> bool:
     return name in TABLES[kind] or name in names(kind)
 
 
+def hint(name: str, known: Sequence[str]) -> str:
+    """Return a hint about an unknown plug-in, which may be one of a distribution that is not installed."""
+    text = did_you_mean(name, known)
+    return text if text.startswith("did you mean") else f"{text}; or install the distribution that brings it"
+
+
+def why_missing(kind: str, name: str) -> str | None:
+    """Return why a plug-in of another distribution cannot be used; None where it can, or is ours."""
+    if name in TABLES[kind]:
+        return None
+    try:
+        load(kind, name)
+    except CampaignError as error:
+        return str(error)
+    return None
+
+
 def load(kind: str, name: str) -> Any:
     """Import a plug-in by kind and name.
 
@@ -267,7 +284,7 @@ def _distribution(entry: EntryPoint) -> str:
 def _load_from_entry_point(kind: str, name: str) -> Any:
     found = [entry for entry in entry_points_of(kind) if entry.name == name]
     if not found:
-        raise CampaignError(f"unknown {kind} {name!r}: {did_you_mean(name, names(kind))}")
+        raise CampaignError(f"unknown {kind} {name!r}: {hint(name, names(kind))}")
     if len(found) > 1:
         raise CampaignError(
             f"the {kind} {name!r} is declared by {' and by '.join(map(_distribution, found))}: uninstall one"

@@ -135,8 +135,9 @@ def test_measurements_are_read_where_a_plug_in_is_missing(site: Site, tmp_path: 
     }
     assert read[True].returncode == 0 and "main" in read[True].stdout
     assert (read[False].returncode, read[False].stdout) == (0, read[True].stdout), read[False].stderr
+    assert "every-nth" in existing.load(here).missing["strategy"]
     with pytest.raises(CampaignError) as error:
-        existing.load(here)
+        existing.load(here, starts=True)
     assert "unknown strategy; known: " in str(error.value)
     assert "or install the distribution that brings it" in str(error.value)
 

@@ -106,6 +106,24 @@ class Campaign:
     learned: Learned | None = field(default=None, compare=False)
     template_source: str = field(default="template", compare=False)  # what errors call the launch template
 
+    @cached_property
+    def missing(self) -> Mapping[str, str]:
+        """Why plug-ins of other distributions cannot be used, by the key of the file that names them.
+
+        Only a campaign that is read, and starts nothing, has such plug-ins.
+        """
+        effort = self.measure.effort
+        named = [
+            ("strategy", "strategy", self.strategy.name),
+            ("model", "model", self.model.name),
+            ("measure", "reader", self.measure.profiler),
+            *([("measure", "reader", effort.profiler)] if effort is not None else []),
+            *([("application", "application", self.application)] if self.program is None else []),
+            ("executor", "executor", self.executor.name),
+        ]
+        found = ((key, registry.why_missing(kind, name)) for key, kind, name in named)
+        return {key: why for key, why in found if why is not None}
+
     def executable_at(self, point: Point, kind: RunKind = "time") -> str:
         """Return what a run of a kind starts at a point: the other executable where it is compared."""
         effort = self.measure.effort if kind == "effort" else None

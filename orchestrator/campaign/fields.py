@@ -12,11 +12,21 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 from orchestrator import registry, units
 from orchestrator.types import Value
-from orchestrator.units import did_you_mean
+
+READ = "read"
+"""Context of a validation of what is only read: the plug-ins that it names need not be installed."""
 
 _NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
@@ -123,28 +133,23 @@ def value_pattern(text: str) -> str:
     return text
 
 
-def registered(kind: str) -> Callable[[str], str]:
-    """Return a validator of the names of plug-ins of a kind."""
+def registered(kind: str) -> Callable[[str, ValidationInfo], str]:
+    """Return a validator of the names of plug-ins of a kind; in the context `READ` all names are valid."""
 
-    def check(name: str) -> str:
-        if not registry.knows(kind, name):
-            raise ValueError(f"unknown {kind}; {_or_install(did_you_mean(name, registry.names(kind)))}")
+    def check(name: str, info: ValidationInfo) -> str:
+        if info.context != READ and not registry.knows(kind, name):
+            raise ValueError(f"unknown {kind}; {registry.hint(name, registry.names(kind))}")
         return name
 
     return check
 
 
-def application_name(name: str) -> str:
-    """Accept the name of an adapter, or ``generic``."""
-    if name != "generic" and not registry.knows("application", name):
+def application_name(name: str, info: ValidationInfo) -> str:
+    """Accept the name of an adapter, or ``generic``; in the context `READ` any name."""
+    if info.context != READ and name != "generic" and not registry.knows("application", name):
         known = ("generic", *registry.names("application"))
-        raise ValueError(f"unknown application; {_or_install(did_you_mean(name, known))}")
+        raise ValueError(f"unknown application; {registry.hint(name, known)}")
     return name
-
-
-def _or_install(hint: str) -> str:
-    """Return a hint about the name of a plug-in, which may be that of a distribution that is not here."""
-    return hint if hint.startswith("did you mean") else f"{hint}; or install the distribution that brings it"
 
 
 def unique(items: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from orchestrator.campaign import effort, partition, paths, schema, values
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.fields import READ
 from orchestrator.campaign.messages import validate
 from orchestrator.campaign.schema import (
     Compare,
@@ -71,7 +72,8 @@ def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True) -> C
 def of_directory(directory: Path, overrides: Sequence[str] = (), *, starts: bool = False) -> Campaign:
     """Read the file of a campaign directory; parameters and errors as of `load`.
 
-    An earlier version may have written it: keys of executors that it does not use are ignored.
+    An earlier version may have written it: keys of executors that it does not use are ignored. Unless
+    something ``starts``, plug-ins that it names need not be installed: see `Campaign.missing`.
     """
     return _load(directory / CAMPAIGN_FILE, overrides, starts, saved=True)
 
@@ -121,12 +123,15 @@ def loads(
     _switch_executor(tree, former)
     site = apply(tree, base, os.environ)
     _add_variant(tree)
-    document, broken, problems = validate(tree.data)
+    read = saved and not starts
+    document, broken, problems = validate(tree.data, READ if read else None)
     known = {problem.path for problem in tree.problems}
     tree.problems += [problem for problem in problems if problem.path not in known]
     campaign = replace(_resolve(document, broken, base if starts else None, tree), site=site)
     not_checked = broken | tree.blocked() | (frozenset() if starts else {"executor", checks.START})
-    tree.problems += checks.check(campaign, not_checked)
+    missing = campaign.missing.keys() if read else frozenset()
+    if "application" not in missing:  # it says which names there are
+        tree.problems += checks.check(campaign, not_checked | missing)
     if tree.problems:
         problems = sorted(dict.fromkeys(tree.problems), key=tree.line)
         raise CampaignError("\n".join(tree.render(problem) for problem in problems))
@@ -363,7 +368,7 @@ def normalised(raw: Mapping[str, Any]) -> dict[str, Any]:
     try:
         parsed = _as_parsed(raw)
         executor = schema.without_other_executors(parsed["executor"])
-        return _raw(Document.model_validate({**parsed, "executor": executor}))
+        return _raw(Document.model_validate({**parsed, "executor": executor}, context=READ))
     except (ValidationError, KeyError):  # it has keys that this version does not know: then they differ
         return dict(raw)
 

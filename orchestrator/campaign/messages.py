@@ -41,17 +41,22 @@ _BOUNDS = {
 }
 
 
-def validate(data: Mapping[str, Any]) -> tuple[Document, frozenset[str], list[Problem]]:
-    """Return the document, the top-level keys in it that are placeholders, and all problems."""
+def validate(
+    data: Mapping[str, Any], context: str | None = None
+) -> tuple[Document, frozenset[str], list[Problem]]:
+    """Return the document, the top-level keys in it that are placeholders, and all problems.
+
+    ``context``: `orchestrator.campaign.fields.READ` for a campaign that is only read.
+    """
     try:
-        return Document.model_validate(data), frozenset(), []
+        return Document.model_validate(data, context=context), frozenset(), []
     except ValidationError as error:
         details = [_as_written(detail) for detail in error.errors(include_url=False)]
     problems, meant = _problems(details, data)
     broken = frozenset(str(path[0]) for path in (*meant, *(detail["loc"] for detail in details)))
     rest = {key: value for key, value in data.items() if key not in broken}
     stand_in = {key: value for key, value in _PLACEHOLDERS.items() if key in broken}
-    return Document.model_validate({**rest, **stand_in}), broken, problems
+    return Document.model_validate({**rest, **stand_in}, context=context), broken, problems
 
 
 def _as_written(detail: ErrorDetails) -> ErrorDetails:

@@ -20,7 +20,7 @@ from pathlib import Path
 from orchestrator import registry
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control.attempts import RUNS
-from orchestrator.errors import ExecutorError, ReadError
+from orchestrator.errors import CampaignError, ExecutorError, ReadError
 from orchestrator.executors.attempt.directory import OURS
 from orchestrator.executors.attempt.record import read_record
 from orchestrator.executors.attempt.worker import REQUEST
@@ -72,8 +72,10 @@ def kept_for(campaign: Campaign) -> tuple[str, ...]:
     Raises
     ------
     CampaignError
-        If a reader cannot be imported: what it reads is then unknown.
+        If its application or a reader is not installed or cannot be imported: what it reads is then unknown.
     """
+    if unknown := [why for key, why in campaign.missing.items() if key in ("application", "measure")]:
+        raise CampaignError(f"what must be kept is not known: {'; '.join(unknown)}")
     measure = campaign.measure
     readers = [measure.profiler, *([measure.effort.profiler] if measure.effort else [])]
     return (*campaign.application_spec.output_files, *_read_by(*readers))

@@ -56,8 +56,11 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
     chosen = existing.load(directory)
     history = History.of(journal.read(directory / journal.FILE_NAME))
     known = measurements(history.state, chosen.parameters)
-    models, built = fit(modeler(chosen), known), assemble(chosen)
-    running, quickest = overview.seen(directory)[1], fastest(built, models, known)
+    missing = chosen.missing
+    models = () if "model" in missing else fit(modeler(chosen), known)
+    built = None if "application" in missing else assemble(chosen)
+    running = overview.seen(directory)[1]
+    quickest = None if built is None else fastest(built, models, known)
     described = status.document(history.state, models, known, chosen.evaluation_point, running, quickest)
     subject = Subject(
         known=known,
@@ -67,17 +70,18 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
         values={item.name: item.values for item in chosen.parameters},
         units=metrics.units(described["metrics"]),
         is_exclusive=_is_exclusive(chosen),
-        **_without_priors(chosen, known),
+        **({} if "model" in missing else _without_priors(chosen, known)),
     )
     campaign = page_document.Campaign(
         history=history,
         status=described,
         text=(directory / loader.CAMPAIGN_FILE).read_text(encoding="utf-8"),
         files="" if folder is None else os.path.relpath(directory.resolve(), folder.resolve()),
-        excluded=_excluded(built),
-        space=_points(built),
-        cores=lambda point: _cores(built, point),
-        alternatives=list(_alternatives(built, models)),
+        excluded=() if built is None else _excluded(built),
+        space=() if built is None else _points(built),
+        cores=lambda point: None if built is None else _cores(built, point),
+        alternatives=() if built is None else list(_alternatives(built, models)),
+        missing=[why for key, why in missing.items() if key in ("application", "model")],
     )
     return page_document.of_campaign(subject, campaign, generated=iso(time.time()))
 

@@ -17,7 +17,7 @@ from orchestrator.control import assembly as plugins
 from orchestrator.control import attempts, estimation, provenance
 from orchestrator.control.assembly import Assembly
 from orchestrator.control.fastest import fastest
-from orchestrator.errors import ModelError, PluginError
+from orchestrator.errors import ModelError, PluginError, ReadError
 from orchestrator.executors.base import Executor, cluster_name
 from orchestrator.journal.events import Samples
 from orchestrator.journal.executables import Digests
@@ -90,8 +90,6 @@ class Runtime:
         self.patience = patience
         self._granted = granted
         self.policy = plugins.policy(campaign)
-        self.strategy = plugins.strategy(campaign)
-        self.modeler = plugins.modeler(campaign)
         self.poll_interval = min(
             campaign.executor.poll_interval, LONGEST_WAITS.get(campaign.executor.name, math.inf)
         )
@@ -100,6 +98,16 @@ class Runtime:
         self._gathered: Mapping[str, Any] = {}  # what runs are made from, when the controller began
         self._started: dict[tuple[Any, ...], Digests] = {}  # by file, as attempts record it
         self._checks: tuple[int, EffortChecks] | None = None  # of the effort models, with their round
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """The strategy; built when it is needed, as ending runs needs none. Raises `CampaignError`."""
+        return plugins.strategy(self.campaign)
+
+    @cached_property
+    def modeler(self) -> Modeler:
+        """The modeler, likewise."""
+        return plugins.modeler(self.campaign)
 
     def provenance(self) -> dict[str, Any]:
         """Return what this controller's runs are made from, and on which cluster, for the journal."""
@@ -136,6 +144,8 @@ class Runtime:
     def collect(self, request: AttemptRequest, observation: Observation) -> Samples:
         """Read what a finished attempt measured; raise ``ReadError``."""
         kind, samples = request.attempt.run.kind, observation.samples
+        if samples is None and (why := self.campaign.missing.get("measure")) is not None:
+            raise ReadError(f"{why}; then: orchestrator reread {self.directory}")
         return attempts.measured(self.assembly, request.directory, kind, samples)
 
     def measurements(self, state: State) -> Measurements:

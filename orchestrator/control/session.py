@@ -204,6 +204,8 @@ class _Session:
         runtime = Runtime(
             self.built, self.directory, executor, hooks.cancel_on_interrupt, self.patience, granted
         )
+        if hooks.begin:  # what they refuse is an error before anything is journaled
+            _ = runtime.strategy, runtime.modeler
         models = None
         if changed and _is_validation_open(runtime, known):
             models = runtime.fit(known)

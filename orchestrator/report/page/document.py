@@ -51,6 +51,7 @@ class Campaign:
     cores: Cores  # how many cores a run at a point is charged for
     # What else the budget could have done beside one run at P₊: ``text`` and ``core_hours``.
     alternatives: Sequence[Mapping[str, Any]]
+    missing: Sequence[str] = ()  # why plug-ins that models or the space need cannot be used
 
 
 @np.errstate(all="ignore")  # far out, there may be no number: the page shows a dash
@@ -93,7 +94,7 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
     history = campaign.history
     measured = runs.of_state(history.state)
     facts = head.of_campaign(subject, history, campaign.status)
-    warned = head.campaign_warnings(subject, campaign.status)
+    warned = [*campaign.missing, *head.campaign_warnings(subject, campaign.status)]
     begin = frame("campaign", str(history.state.campaign["name"]), generated)
     course_of_it = {
         "points": points.points(history, campaign.excluded, campaign.space),
@@ -106,7 +107,8 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
         "status": {key: campaign.status[key] for key in ("state", "validation", "fastest", "pace")},
     }
     if not subject.models:
-        top = {"facts": facts, "answer": None, "warnings": ["there are no models yet", *warned]}
+        why = [] if campaign.missing else ["there are no models yet"]
+        top = {"facts": facts, "answer": None, "warnings": [*why, *warned]}
         return {**begin, "head": top, **nothing(), **course_of_it}
     paths = call_paths(subject, measured, grid_of(subject))
     answered = answer(subject, paths, campaign.cores, checked=_checked(subject, campaign))
