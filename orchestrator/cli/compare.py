@@ -18,7 +18,7 @@ from orchestrator.api.compare import compared_metrics, joint, models_of_both
 from orchestrator.api.fit import chosen_modeler
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common, inputs, modeling
-from orchestrator.cli.pipes import printed_with
+from orchestrator.cli.pipes import reader_may_leave
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.evaluation.noise import theory
 from orchestrator.models.base import Modeler
@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         common.write(arguments.html, page(page_of.document(compared, _names(arguments), both, models)))
     code = 0 if comparison.passes(compared) else 1
-    with printed_with(code):
+    with reader_may_leave():
         if arguments.json:
             common.print_json(compared)
         else:

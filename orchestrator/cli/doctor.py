@@ -19,6 +19,7 @@ from rich.text import Text
 from orchestrator.api.campaign_paths import campaign_path
 from orchestrator.api.running import interruptible
 from orchestrator.cli import common
+from orchestrator.cli.pipes import reader_may_leave
 from orchestrator.cli.run import add_directory
 from orchestrator.doctor import examination
 from orchestrator.doctor.check import Check, Status
@@ -58,15 +59,17 @@ def run(arguments: argparse.Namespace) -> int:
         for group in examination.examine(load, arguments.directory, here(environment()), interrupted):
             groups.append(group)
             if not arguments.json:
-                console.print(f"\n{group.title}", style="bold")
-                console.print(render(group))
+                with reader_may_leave():
+                    console.print(f"\n{group.title}", style="bold")
+                    console.print(render(group))
     faults = examination.prevented(groups)
-    if arguments.json:
-        common.print_json(document(groups))
-    elif faults:
-        console.print(f"\nneeded, but missing or broken: {', '.join(fault.name for fault in faults)}")
-    else:
-        console.print("\nnothing needed is missing")
+    with reader_may_leave():
+        if arguments.json:
+            common.print_json(document(groups))
+        elif faults:
+            console.print(f"\nneeded, but missing or broken: {', '.join(fault.name for fault in faults)}")
+        else:
+            console.print("\nnothing needed is missing")
     return 1 if faults else 0
 
 

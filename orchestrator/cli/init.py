@@ -16,6 +16,7 @@ from orchestrator import registry
 from orchestrator.api.running import interruptible
 from orchestrator.campaign import draft
 from orchestrator.cli import common
+from orchestrator.cli.pipes import reader_may_leave
 from orchestrator.doctor import initial
 from orchestrator.doctor.first_draft import Wanted
 from orchestrator.doctor.initial import Written
@@ -70,10 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with interruptible() as interrupted:
         written = initial.write(wanted, interrupted)
-    if arguments.json:
-        common.print_json(_document(written))
-    else:
-        _show(written)
+    with reader_may_leave():
+        if arguments.json:
+            common.print_json(_document(written))
+        else:
+            _show(written)
     return 1 if written.trouble else 0
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from orchestrator import __version__
 from orchestrator.cli import ascii_text
-from orchestrator.cli.pipes import ReaderLeft
+from orchestrator.cli.pipes import discard_output
 from orchestrator.errors import JournalWriteError, OrchestratorError
 from orchestrator.executors import inherited  # noqa: F401 (before libraries change what it looks at)
 from orchestrator.executors.slurm.silence import when_silent
@@ -95,9 +95,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OrchestratorError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError as error:  # the reader (head, less) has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return error.code if isinstance(error, ReaderLeft) else 0
+    except BrokenPipeError:  # the reader (head, less) has left
+        discard_output()
+        return 0
     except OSError as error:  # disk full, permissions: one line is enough to fix it
         where = f"{error.filename}: " if error.filename else ""
         print(f"error: {where}{error.strerror or error}", file=sys.stderr)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class ReaderLeft(BrokenPipeError):
-    """Nobody reads the output any more (``head``, ``less``): ``code`` is the exit code nonetheless."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__()
-        self.code = code
-
-
 @contextmanager
-def printed_with(code: int) -> Iterator[None]:
-    """Print results within this block; the exit code is this one also if their reader leaves early.
+def reader_may_leave() -> Iterator[None]:
+    """Print within this block; if nobody reads any more, leave it, and let later output go nowhere.
 
-    Raises
-    ------
-    ReaderLeft
-        If it does.
+    So a command whose exit code says something ends with it whoever reads what it prints.
     """
     try:
         yield
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # the latter is rich's answer
-        raise ReaderLeft(code) from None
+        discard_output()
+
+
+def discard_output() -> None:
+    """Let what is printed from now on go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from orchestrator.cli import common
+from orchestrator.cli.pipes import reader_may_leave
 from orchestrator.control import existing, pruning
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.units import count
@@ -37,10 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     keep = (*pruning.kept_for(chosen), *arguments.keep)
     plan = pruning.plan(arguments.directory, entries, keep)
     complaints = pruning.apply(plan) if arguments.delete else []
-    if arguments.json:
-        common.print_json(document(plan, arguments.delete, complaints))
-    else:
-        print(render(plan, arguments.delete))
+    with reader_may_leave():
+        if arguments.json:
+            common.print_json(document(plan, arguments.delete, complaints))
+        else:
+            print(render(plan, arguments.delete))
     for complaint in complaints:
         print(f"not deleted: {complaint}", file=sys.stderr)
     return 1 if complaints or (arguments.delete and plan.unreadable) else 0

@@ -15,6 +15,7 @@ from typing import Any
 
 from orchestrator.api.campaign_paths import campaign_path
 from orchestrator.cli import common
+from orchestrator.cli.pipes import reader_may_leave
 from orchestrator.control import reread
 from orchestrator.control.reread import Reread
 from orchestrator.units import count
@@ -39,10 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
     file = None if arguments.campaign is None else campaign_path(arguments.campaign)
     chosen = reread.rules(arguments.directory, file, arguments.overrides)
     result = reread.reread(arguments.directory, chosen)
-    if arguments.json:
-        common.print_json(document(result))
-    else:
-        print(render(result, arguments.directory))
+    with reader_may_leave():
+        if arguments.json:
+            common.print_json(document(result))
+        else:
+            print(render(result, arguments.directory))
     if result.refused:
         lost = count(len(result.unreadable), "attempt")
         print(f"error: {lost} cannot be read: nothing was changed", file=sys.stderr)

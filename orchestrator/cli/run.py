@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.api import running
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
-from orchestrator.cli.pipes import printed_with
+from orchestrator.cli.pipes import reader_may_leave
 from orchestrator.control import compiling, overview
 from orchestrator.control.session import Hooks
 from orchestrator.journal.state import FAILURE_RULES
@@ -57,7 +57,7 @@ def drive(chosen: Campaign, directory: Path, hooks: Hooks, as_json: bool) -> int
     document = overview.status_of(chosen, state)
     why = advice.nothing_measured(state)
     code = 1 if why else 0 if state.stopped is not None else 3
-    with printed_with(code):
+    with reader_may_leave():
         if as_json:
             common.print_json(document)
         else:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from orchestrator.api import campaign_paths, running
 from orchestrator.cli import common
+from orchestrator.cli.pipes import reader_may_leave
 from orchestrator.cli.run import add_directory
 from orchestrator.control import outcome, overview
 from orchestrator.control.rehearsal import Options, Rehearsal, prepare
@@ -90,11 +91,12 @@ def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool, *, kept: bool) 
     state = running.drive(chosen.campaign, directory, progress=True)
     document = overview.status_of(chosen.campaign, state)
     document["rehearsal"] = outcome.document(chosen, state, document["models"])
-    if as_json:
-        common.print_json(document)
-    else:
-        status_text.print_status(document)
-        tables.console().print(rehearsal_text.render(document["rehearsal"]))
+    with reader_may_leave():
+        if as_json:
+            common.print_json(document)
+        else:
+            status_text.print_status(document)
+            tables.console().print(rehearsal_text.render(document["rehearsal"]))
     if state.stopped is not None:
         return 0
     if state.paused is not None:

@@ -204,6 +204,26 @@ def test_a_broken_pipe_does_not_stop_a_campaign() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("doctor", "campaign.yaml"),
+        ("doctor", "campaign.yaml", "--json"),
+        ("init", "--command", "./program.sh -n {n}", "--values", "n=1,2", "--executor", "local"),
+    ],
+)
+def test_a_broken_pipe_does_not_hide_what_an_exit_code_says(command: tuple[str, ...]) -> None:
+    write_campaign(
+        Path.cwd(), LOCAL.replace("launcher: none", "launcher: no-such-launcher"), "#!/bin/sh\nexit 7\n"
+    )
+    process = start(*command)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    process.stderr.read()
+    assert process.wait(timeout=300) == 1
+
+
+@pytest.mark.slow
 def test_a_broken_pipe_does_not_make_a_success_of_a_campaign_that_measured_nothing() -> None:
     write_campaign(Path.cwd(), program="#!/bin/sh\nexit 1\n")
     process = start("run", "campaign.yaml")
