@@ -30,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--node", metavar="NAME", help="all measured runs that were on this node; n1* for several nodes"
     )
     parser.add_argument(
+        "--where",
+        metavar="EXPRESSION",
+        help="all measured runs for which it holds, as of 'orchestrator runs': 'p == 64 and n > 100'; with "
+        "--node only those that were there",
+    )
+    parser.add_argument(
         "--because",
         metavar="TEXT",
         default="",
@@ -42,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     change = discarding.restore if arguments.restore else discarding.discard
-    changed = change(arguments.directory, arguments.runs, arguments.because, node=arguments.node)
+    changed = change(
+        arguments.directory, arguments.runs, arguments.because, node=arguments.node, where=arguments.where
+    )
     if arguments.json:
         common.print_json(document(changed, arguments.restore))
     else:

@@ -20,6 +20,7 @@ from orchestrator.journal import discards, events
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import RunState, RunStatus, State, is_rehearsal
 from orchestrator.journal.writer import Boundary, Journal
+from orchestrator.report import runs_table
 from orchestrator.types import Attempt, Run
 from orchestrator.units import closest, count, listed
 
@@ -45,6 +46,7 @@ def discard(
     reason: str,
     *,
     node: str | None = None,
+    where: str | None = None,
     boundary: Boundary | None = None,
 ) -> Changed:
     """Leave what some runs measured out of the models from now on.
@@ -60,6 +62,9 @@ def discard(
         Why; status, log and report show it.
     node
         Name of a node, or a pattern such as ``n1*``: all measured runs that were there.
+    where
+        An expression as of `orchestrator.report.runs_table.chosen`: all measured runs for which it holds;
+        with a ``node`` only those that were there.
     boundary
         See `Journal`; for tests of crashes.
 
@@ -67,13 +72,15 @@ def discard(
     ------
     CampaignError
         Before anything is written: for a run that is unknown or has no measurement that counts; where no run
-        was measured on the node; without a reason.
+        was measured on the node, or none fulfils the condition; without a reason.
+    ExpressionError
+        For a condition that is malformed, or has an unknown name.
     JournalError
         If a controller is running, or the journal cannot be read or written.
     """
     if not reason.strip():
         raise CampaignError("say why, for all who read the models: --because 'node n3 was throttled'")
-    return _change(directory, names, node, boundary, " ".join(reason.split()), restored=False)
+    return _change(directory, names, node, where, boundary, " ".join(reason.split()), restored=False)
 
 
 def restore(
@@ -82,28 +89,32 @@ def restore(
     reason: str = "",
     *,
     node: str | None = None,
+    where: str | None = None,
     boundary: Boundary | None = None,
 ) -> Changed:
     """Let what was discarded count again; parameters and errors as of `discard`."""
-    return _change(directory, names, node, boundary, " ".join(reason.split()), restored=True)
+    return _change(directory, names, node, where, boundary, " ".join(reason.split()), restored=True)
 
 
 def _change(
     directory: Path,
     names: Sequence[str],
     node: str | None,
+    where: str | None,
     boundary: Boundary | None,
     reason: str,
     restored: bool,
 ) -> Changed:
-    if not names and node is None:
-        raise CampaignError("name the runs, or a node with --node; 'orchestrator runs DIR' lists them")
+    if not names and node is None and where is None:
+        raise CampaignError("name the runs, or give --node or --where; 'orchestrator runs DIR' lists them")
     existing.require(directory)
     with Journal(directory, boundary) as journal:
         known = replay(journal.entries())
         called = {name: run for run in known.runs for name in (run.id, str(run))} if names else {}
         chosen = {_named(name, called, known, directory): None for name in names}
         there, unknown = ([], 0) if node is None else _on_node(node, known, directory, restored)
+        if where is not None:
+            there = _fulfilling(where, known, restored, None if node is None else there)
         chosen |= dict.fromkeys(there)
         runs = tuple(sorted(chosen, key=lambda run: run.id))
         _refuse(runs, known, directory, restored)
@@ -184,6 +195,17 @@ def _on_node(node: str, known: State, directory: Path, restore: bool) -> tuple[l
         others = f": they were on {', '.join(sorted(seen))}" if seen else ""
         raise CampaignError(f"no run that is {wanted} was on {node}{others}. Nothing was changed")
     return on_node, unknown
+
+
+def _fulfilling(where: str, known: State, restore: bool, among: Sequence[Run] | None) -> list[Run]:
+    """Return the runs (``among`` some) for which an expression holds; raise where there is none."""
+    wanted = RunStatus.DISCARDED if restore else RunStatus.MEASURED
+    ids = None if among is None else {run.id for run in among}
+    rows = runs_table.chosen(runs_table.rows(known), states=[wanted], kind=None, where=where, runs=ids)
+    if not rows:
+        raise CampaignError(f"no run that is {wanted} fulfils {where!r}. Nothing was changed")
+    found = {row["run"] for row in rows}
+    return [run for run in known.runs if run.id in found]
 
 
 def nodes_of(run: Run, item: RunState, directory: Path) -> Sequence[str]:

@@ -44,6 +44,18 @@ def test_the_runs_are_named_and_what_to_do_next(begun: Path) -> None:
     assert "The other 1 run can be: name only these." in again.err
 
 
+def test_runs_are_chosen_by_an_expression(begun: Path) -> None:
+    wrong = run("discard", begun, "--where", "n >= 3", "--because", "wrong input", "--json")
+    rows = run("runs", begun, "--where", "n >= 3", "--json").document
+    assert wrong.document["discarded"] == sorted(row["run"] for row in rows) and rows
+    some = run("discard", begun, "--restore", "--where", "n == 3", "--node", "*", "--json").document
+    assert {name.partition("/")[0] for name in some["restored"]} == {"n=3"}
+    none = run("discard", begun, "--where", "n > 99", "--because", "hot")
+    assert none.code == 2 and "no run that is measured fulfils 'n > 99'. Nothing was changed" in none.err
+    unknown = run("discard", begun, "--where", "m > 99", "--because", "hot")
+    assert unknown.code == 2 and "unknown name 'm'" in unknown.err
+
+
 @pytest.mark.parametrize(("restored", "state"), [(False, "discarded"), (True, "measured")])
 def test_of_many_runs_it_says_how_to_list_all(begun: Path, restored: bool, state: str) -> None:
     changed = discard(begun, [WRONG[0]], "hot")
