@@ -266,3 +266,19 @@ def test_a_waiting_job_that_slurm_forgot_costs_nothing_unless_its_attempt_began(
     executor.submit([fake.request(cores=2)])
     executor.poll([fake.requests[-1]])
     assert ("100_0" in fake.calls("scancel")) != began, "should it start nevertheless, it can do nothing"
+
+
+@pytest.mark.parametrize("nodes", ["None assigned", "n1"])
+def test_a_job_that_was_cancelled_before_it_got_a_node_is_not_waited_for(fake: FakeSlurm, nodes: str) -> None:
+    executor, request = submitted(fake)
+    fake.queue()
+    fake.answer("sacct", f"100_0|{fake.batch()}|CANCELLED by 0|0|{nodes}|1|{END}\n")
+    [observation] = executor.poll([request])
+    if nodes == "n1":  # its files may still appear
+        assert observation.state is AttemptState.UNKNOWN
+    else:
+        assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0.0)
+        assert "it never began" in observation.reason
+        assert not worker.claim(request.directory, worker.OWNER), (
+            "should it start nevertheless, it can do nothing"
+        )

@@ -129,7 +129,7 @@ class Job:
     # Seconds charged for it, or None before its end, or where they are not known.
     elapsed: float | None = None
     reason: str = ""  # why it is still queued
-    nodes: str = ""  # where it runs or ran, in Slurm's short form
+    nodes: str = ""  # where it runs or ran, in Slurm's short form; empty before it got one
     cpus: int = 0  # allocated to it; 0 before it got a node
 
     @property
@@ -223,7 +223,7 @@ def parse_accounting(text: str) -> list[Job]:
                     index=index,
                     state=state,
                     elapsed=seconds if over else None,
-                    nodes=nodes,
+                    nodes=nodes if somewhere else "",
                     cpus=_integer(cpus or "0"),
                 )
                 for index in _indices(indices)

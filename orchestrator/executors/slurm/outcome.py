@@ -262,7 +262,7 @@ def _gone(evidence: Evidence, status: JobStatus) -> Observation:
     if revoked and not status.accounting_active:
         return lost(request, f"revoked before it began, by {evidence.owner}", elapsed, evidence.job_id)
     said, patience = _said_of_it(status, evidence.settings)
-    if evidence.gone_for < patience:
+    if evidence.gone_for < patience and not _had_no_nodes(evidence, status):
         return _unknown(evidence, f"{said}; its files may still appear")
     return replace(
         lost(request, f"{said}; {_left_behind(evidence)}", elapsed, evidence.job_id),
@@ -288,6 +288,16 @@ def _took_nothing(evidence: Evidence, status: JobStatus) -> bool:
         return False
     # slurmctld was killed, and forgot a job that was waiting.
     return status.never_started if status.accounting_active else evidence.never_charged
+
+
+def _had_no_nodes(evidence: Evidence, status: JobStatus) -> bool:
+    """Return whether accounting says that an attempt's jobs ended while they waited: no files will appear.
+
+    Should it be wrong, the claim that the caller takes first is taken already.
+    """
+    unclaimed = evidence.owner is None and evidence.record is None and not evidence.shared_began
+    over = bool(status.ended) and status.accounted and not status.accounting_active
+    return unclaimed and over and not any(job.nodes or job.elapsed for job in status.ended)
 
 
 def _said_of_it(status: JobStatus, settings: SlurmSettings) -> tuple[str, float]:
