@@ -31,6 +31,8 @@ from orchestrator.types import Measurements, Point, format_value
 from orchestrator.units import count
 
 _WITHOUT = "none"
+_Between = tuple[str, str, str]
+"""A parameter, and the two of its categories that are A and B."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,15 +96,13 @@ def run(arguments: argparse.Namespace) -> int:
         if output is not None:
             inputs.refuse_as_output(output, arguments.inputs, option)
     variants = _own_variants(arguments.inputs)
-    own = None if arguments.between is not None else variants
-    arguments.between = arguments.between or own
     conditions = [Condition.of(text) for text in arguments.fail_if]
     if any(item.subject == "theory" for item in conditions) and not arguments.against_theory:
         raise CampaignError(
             "--fail-if 'theory ...' needs a stated law: give --against-theory CALLPATH=EXPRESSION"
         )
-    first, second = _sides(arguments)
-    both = aligned(first, second, together=_measured_together(arguments.between, variants))
+    first, second, between = _sides(arguments, variants)
+    both = aligned(first, second, together=_measured_together(between, variants))
     everything = joint(both)
     question = comparison.Question(
         points=[common.parse_point(text, everything) for text in arguments.predict]
@@ -111,14 +111,14 @@ def run(arguments: argparse.Namespace) -> int:
         conditions=conditions,
         theories=theory.stated(arguments.against_theory, everything),
         callpaths=selected((item.callpath for item in everything.items), arguments.callpath),
-        names=_categories(arguments) or ("A", "B"),
+        names=("A", "B") if between is None else between[1:],
     )
     with modeling.shown_progress():
         models = models_of_both(both, question.metrics, _modelers(arguments))
     compared = comparison.document(both, models, question)
     if not compared["rows"]:
         raise ModelError("nothing can be compared: no call path has usable values in both")
-    sides = _facts(arguments, first, second, own is not None)
+    sides = _facts(arguments.inputs, first, second, between, own=arguments.between is None)
     compared["facts"] = comparison_facts.side_by_side(*sides)
     compared["notes"] += comparison_facts.disturbances(*sides, question.names)
     if arguments.junit is not None:
@@ -127,7 +127,9 @@ def run(arguments: argparse.Namespace) -> int:
         from orchestrator.report.page import comparison as page_of
         from orchestrator.report.page.render import page
 
-        common.write(arguments.html, page(page_of.document(compared, _names(arguments), both, models)))
+        common.write(
+            arguments.html, page(page_of.document(compared, _names(arguments.inputs, between), both, models))
+        )
     code = 0 if comparison.passes(compared) else 1
     with reader_may_leave():
         if arguments.json:
@@ -137,53 +139,61 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _own_variants(paths: Sequence[Path]) -> str | None:
-    """Return what a campaign compares within itself, as for ``--between``; None for anything else."""
+def _own_variants(paths: Sequence[Path]) -> _Between | None:
+    """Return what a campaign compares within itself; None for anything else."""
     from orchestrator.campaign.schema import VARIANT
     from orchestrator.control import existing
 
     directory = campaign_directory(paths) if len(paths) == 1 else None
     section = None if directory is None else existing.load(directory).compare
-    return None if section is None else f"{VARIANT}={','.join(section.names)}"
+    return None if section is None else (VARIANT, *section.names)
 
 
-def _measured_together(between: str | None, variants: str | None) -> bool:
+def _measured_together(between: _Between | None, variants: _Between | None) -> bool:
     """Return whether A and B are the two executables of one campaign, whose runs are neighbours."""
-    return None not in (between, variants) and _parameter(between or "") == _parameter(variants or "")
+    return between is not None and variants is not None and between[0] == variants[0]
 
 
-def _parameter(text: str) -> str:
-    return text.partition("=")[0].strip()
-
-
-def _sides(arguments: argparse.Namespace) -> tuple[Measurements, Measurements]:
-    """Return the measurements of A and B."""
+def _sides(
+    arguments: argparse.Namespace, variants: _Between | None
+) -> tuple[Measurements, Measurements, _Between | None]:
+    """Return the measurements of A and B, and which categories of one input they are."""
     paths: Sequence[Path] = arguments.inputs
-    if arguments.between is None:
+    if arguments.between is None and variants is None:
         if len(paths) != 2:
             raise CampaignError(
                 f"{count(len(paths), 'input')}: give two, A and B, or one with --between NAME=A,B; put "
                 "several files of one side into a folder"
             )
         first, second = (inputs.read(arguments, [path]) for path in paths)
-        return first, second
+        return first, second, None
     if len(paths) != 1:
         raise CampaignError(f"--between compares categories within one input, but {len(paths)} were given")
-    return _halves(inputs.read(arguments, paths), arguments.between)
+    known = inputs.read(arguments, paths)
+    text = arguments.between or "{}={},{}".format(*(variants or ()))
+    name, one, other = between = _between(text, known)
+    return _only(known, name, one), _only(known, name, other), between
 
 
-def _halves(known: Measurements, text: str) -> tuple[Measurements, Measurements]:
-    """Return the measurements of two categories, without the parameter that tells them apart."""
+def _between(text: str, known: Measurements) -> _Between:
+    """Read ``NAME=A,B``; categories may contain commas themselves."""
     name, equals, values = (part.strip() for part in text.partition("="))
-    wanted = [value.strip() for value in values.split(",")]
-    if not equals or len(wanted) != 2:
+    pieces = values.split(",")
+    pairs = [(",".join(pieces[:n]).strip(), ",".join(pieces[n:]).strip()) for n in range(1, len(pieces))]
+    if not equals or not pairs:
         raise CampaignError(f"--between {text!r}: write NAME=A,B, such as solver=cg,gmres")
     if name not in known.parameters:
         raise CampaignError(f"--between {text!r}: the parameters are {', '.join(known.parameters)}")
-    there = {format_value(value): value for value in known.values_of(name)}
-    if missing := [value for value in wanted if value not in there]:
-        raise CampaignError(f"--between {text!r}: {name} has the values {', '.join(there)}, not {missing[0]}")
-    return _only(known, name, wanted[0]), _only(known, name, wanted[1])
+    there = [format_value(value) for value in known.values_of(name)]
+    found = [pair for pair in pairs if set(pair) <= set(there)]
+    if len(found) == 1:
+        return (name, *found[0])
+    if len(pairs) > 1:
+        raise CampaignError(
+            f"--between {text!r}: write NAME=A,B with two of the values of {name}: {', '.join(there)}"
+        )
+    missing = next(value for value in pairs[0] if value not in there)
+    raise CampaignError(f"--between {text!r}: {name} has the values {', '.join(there)}, not {missing}")
 
 
 def _only(known: Measurements, name: str, value: str) -> Measurements:
@@ -237,30 +247,21 @@ def _modelers(arguments: argparse.Namespace) -> tuple[Modeler, Modeler] | None:
 
 
 def _facts(
-    arguments: argparse.Namespace, first: Measurements, second: Measurements, variants: bool
+    paths: Sequence[Path], first: Measurements, second: Measurements, between: _Between | None, own: bool
 ) -> tuple[comparison_facts.Facts, comparison_facts.Facts]:
-    paths = arguments.inputs if len(arguments.inputs) == 2 else [arguments.inputs[0]] * 2
+    """Return where A and B come from; ``own``: categories are those that a campaign compares itself."""
     a = comparison_facts.facts(paths[0], first)
-    b = comparison_facts.facts(paths[1], second, other=variants)
-    if arguments.between is not None:
-        name, _, values = arguments.between.partition("=")
-        one, other = (value.strip() for value in values.split(","))
-        return {name.strip(): one, **a}, {name.strip(): other, **b}
+    b = comparison_facts.facts(paths[-1], second, other=between is not None and own)
+    if between is not None:
+        name, one, other = between
+        return {name: one, **a}, {name: other, **b}
     return a, b
 
 
-def _names(arguments: argparse.Namespace) -> tuple[str, str]:
+def _names(paths: Sequence[Path], between: _Between | None) -> tuple[str, str]:
     """Return what A and B are called: their files' names, or the categories."""
-    first, second = _categories(arguments) or (path.resolve().name for path in arguments.inputs)
+    first, second = (path.resolve().name for path in paths) if between is None else between[1:]
     return (first, second) if first != second else ("A", "B")
-
-
-def _categories(arguments: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the compared categories, the names of two executables among them; None for two inputs."""
-    if arguments.between is None:
-        return None
-    first, second = (value.strip() for value in arguments.between.partition("=")[2].split(","))
-    return first, second
 
 
 def _print(compared: dict[str, Any]) -> None:

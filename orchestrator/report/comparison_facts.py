@@ -20,6 +20,7 @@ _MOST = 6  # nodes, modules and values that are named
 _INPUTS = ("application", "settings", "program", "constraints")
 _MEASURED = ("profiler", "aggregate", "inclusive")
 _MACHINE = ("name", "partition", "account", "constraint", "launcher", "mpi", "modules", "environment")
+_REHEARSED = ("truth", "dataset", "models", "noise", "failure_rate", "fails_where")
 EXECUTOR = "executor: name"
 INSTANTS = ("measured from", "measured until")
 """Labels of the kind of executor, and of instants by the clock of a campaign."""
@@ -124,6 +125,7 @@ def of_campaign(directory: Path, other: bool = False) -> Facts:
         ("", rules, _INPUTS),
         ("", measure, _MEASURED),
         ("executor: ", executor, _MACHINE),
+        ("rehearsed: ", executor, _REHEARSED),
     ):
         stated |= {f"{label}{key}": _plain(section[key]) for key in keys if section.get(key)}
     return {label: text for label, text in stated.items() if text}

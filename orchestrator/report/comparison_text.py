@@ -49,7 +49,7 @@ def _fact(label: str, text: str | None, rehearsed: bool) -> str:
 def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], names: Names) -> Table:
     """Return ratios, the most probable changes first."""
     ratio = ratio_of(names)
-    table = _table(f"{ratio} at {Point.of(where)}", ("call path", "metric", ratio, "90 % interval"))
+    table = _table(f"{ratio} at {_place(rows, where)}", ("call path", "metric", ratio, "90 % interval"))
     for heading in ("changed", "false alarms"):
         table.add_column(heading, justify="right")
     table.add_column("what changed", overflow="fold")
@@ -69,6 +69,13 @@ def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], na
             )
         )
     return table
+
+
+def _place(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any]) -> str:
+    """Return the point of the ratios, without the categories in which rows differ: labels say these."""
+    points = [row["predictions"][0]["point"] for row in rows if row["predictions"]]
+    common = {name: value for name, value in where.items() if all(point[name] == value for point in points)}
+    return str(Point.of(common)) if common else "the point of each row"
 
 
 def further_points(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

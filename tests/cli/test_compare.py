@@ -205,6 +205,9 @@ def test_a_campaign_measures_two_executables(tmp_path: Path) -> None:
     assert (facts["variant"]["a"], facts["variant"]["b"]) == ("linear", "square")
     assert facts["executable"]["b"].endswith("square.sh")
     assert found["names"] == {"a": "linear", "b": "square"}
+    head = run("report", tmp_path / "d", "--json").document["head"]["facts"]
+    measured = {item["label"]: Path(item["value"]).name for item in head if "Executable" in item["label"]}
+    assert measured == {"Executable linear": "program.sh", "Executable square": "square.sh"}
     shown = run("compare", tmp_path / "d", "--metric", "time", "--modeler", "pmnf").out
     assert "square / linear at P(n=8)" in shown
     assert "B / A" not in shown
@@ -235,6 +238,28 @@ def test_categories_are_compared_by_every_family(tmp_path: Path, modeler: str) -
     assert paired["points"] == [{"n": 80, "m": 9, "solver": "cg"}]
     apart = run("compare", a, write_categories(tmp_path / "c.csv", 3, 1.3, beside=1), *columns).document
     assert all(1.15 < row["ratio"] < 1.4 for row in apart["rows"])
+
+
+def test_the_heading_names_no_category_where_rows_have_several(tmp_path: Path) -> None:
+    a = write_categories(tmp_path / "a.csv", 1, 1.0)
+    b = write_categories(tmp_path / "b.csv", 2, 1.2)
+    columns = ("--parameters", "n,m,solver", "--response", "time", "--modeler", "none")
+    assert "B / A at P(n=80, m=9) " in run("compare", a, b, *columns).out
+    stated = run("compare", a, b, *columns, "--predict", "n=80,m=9,solver=lu").out
+    assert "B / A at P(n=80, m=9, solver=lu) " in stated
+
+
+def test_categories_with_commas_are_compared(tmp_path: Path) -> None:
+    lines = [f'{n},"{v}",{n * t}' for n in (1, 2, 4, 8) for v, t in (("-O2,-g", 2), ("-O3", 1))]
+    path = tmp_path / "a.csv"
+    path.write_text("n,flags,time\n" + "\n".join(lines) + "\n")
+    arguments = ("compare", path, "--parameters", "n,flags", "--response", "time", "--modeler", "none")
+    found = run(*arguments, "--between", "flags=-O3, -O2,-g", "--json")
+    assert found.code == 0, found.err
+    assert found.document["names"] == {"a": "-O3", "b": "-O2,-g"}
+    assert found.document["facts"][0] == {"label": "flags", "a": "-O3", "b": "-O2,-g", "same": False}
+    wrong = run(*arguments, "--between", "flags=-O3,-O2,-O1")
+    assert wrong.code == 2 and "two of the values of flags: -O2,-g, -O3" in wrong.err
 
 
 def test_pairs_say_of_growth_also_where_the_point_is_of_another_category(tmp_path: Path) -> None:

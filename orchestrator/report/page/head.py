@@ -94,8 +94,13 @@ def _found(subject: Subject, status: Mapping[str, Any]) -> Iterable[dict[str, An
 def _executables(history: History) -> Iterable[dict[str, Any]]:
     """Yield the executables of all controllers: path, hash, version and source revision."""
     seen: set[tuple[str, str]] = set()
+    compared = history.state.campaign.get("compare")
+    labels = dict(_EXECUTABLES)
+    if compared:
+        first, second = compared["names"]
+        labels |= {"executable": f"Executable {first}", "compared_executable": f"Executable {second}"}
     for controller in history.controllers:
-        for key, label in _EXECUTABLES.items():
+        for key, label in labels.items():
             program = controller.provenance.get(key) or {}
             name = str(program.get("path", ""))
             digest = str(program.get("sha256", ""))
