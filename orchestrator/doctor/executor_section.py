@@ -84,6 +84,7 @@ def of_partition(options: SlurmOptions, cluster: Cluster, probe: Probe) -> Itera
         if facts is not None:
             yield from _admitted(options, name, facts)
             yield from _whole_nodes(options, name, facts, cluster)
+            yield from _shared_cores(name, facts)
 
 
 def _cores_known(options: SlurmOptions) -> bool:
@@ -271,6 +272,16 @@ def _whole_nodes(
         yield failed("billing", detail, "set executor.billing: nodes, and executor.cores_per_node")
     else:
         yield ok("billing", f"whole nodes, as {name} allocates them")
+
+
+def _shared_cores(name: str, facts: Mapping[str, str]) -> Iterator[Check]:
+    """Warn where Slurm gives the same cores to several jobs, whatever a job asks for."""
+    value = facts.get("OverSubscribe", "")
+    if value.startswith("FORCE") and value != "FORCE:1":  # at most one job per core, as without it
+        detail = (
+            f"{name} gives the cores of a run to other jobs, too (OverSubscribe={value}): times are longer"
+        )
+        yield warning("shared cores", detail, "set another executor.partition for measurements")
 
 
 def _reservation(name: str, probe: Probe) -> Check:

@@ -51,6 +51,18 @@ def test_a_campaign_that_says_nothing_needs_no_check() -> None:
     assert found({}) == {}
 
 
+@pytest.mark.parametrize(("value", "warns"), [("FORCE:4", True), ("FORCE:1", False), ("YES:4", False)])
+def test_cores_that_other_jobs_get_too_disturb_times(value: str, warns: bool) -> None:
+    partition = {"scontrol --all --oneliner show partition": PARTITION.replace("=NO", f"={value}")}
+    checks = found({}, **partition)
+    assert ("shared cores" in checks) == warns
+    if warns:
+        assert checks["shared cores"].status is Status.WARNING
+        assert f"compute gives the cores of a run to other jobs, too (OverSubscribe={value})" in (
+            checks["shared cores"].detail
+        )
+
+
 @pytest.mark.parametrize(
     ("options", "name"),
     [
