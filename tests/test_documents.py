@@ -142,8 +142,7 @@ def test_every_stop_rule_is_explained() -> None:
     ("kind", "pages"), [("model", ("families.md", "priors.md")), ("strategy", ("strategies.md",))]
 )
 def test_every_option_of_models_and_strategies_is_explained(kind: str, pages: tuple[str, ...]) -> None:
-    # What earlier campaigns know, and the sizes of curves by which evaluations differ: not for users.
-    inner = {"neighbours", "sizes"}
+    inner = {"neighbours"}  # what earlier campaigns know: not for users
     options = {
         option
         for plugin in registry.names(kind)
@@ -151,6 +150,18 @@ def test_every_option_of_models_and_strategies_is_explained(kind: str, pages: tu
     }
     text = "\n".join((ROOT / "docs" / page).read_text() for page in pages)
     assert options - inner <= set(re.findall(r"`(\w+)(?::[^`]*)?`", text))
+
+
+def test_the_notes_of_extra_p_are_explained() -> None:
+    source = (ROOT / "orchestrator" / "models" / "extrap" / "modeler.py").read_text()
+    page = (ROOT / "docs" / "families.md").read_text()
+    for part in (
+        "Extra-P asks for ",
+        "its logarithm is not tried",
+        "is not positive",
+        "the coefficients alone",
+    ):
+        assert part in source and part in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
