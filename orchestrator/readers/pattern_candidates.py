@@ -18,6 +18,7 @@ from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\s*wall[ -]?clock\W*\d", re.IGNORECASE)  # what a clock shows, not what a part took
 _WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
+_OF_WHOLE = {"for", "of", "the", "test", "benchmark"}  # what may follow these: `Total time for test`
 _SOME = re.compile(r"\([a-z]+(?:, [a-z]+)+\)", re.IGNORECASE)  # of several parts: `Main (parse, allocate)`
 MOST = 40
 _MANY = 5
@@ -216,7 +217,8 @@ def _is_so_far(values: Sequence[float], elapsed: float, enough: int) -> bool:
 
 
 def _names_the_whole(item: Candidate) -> bool:
-    return set(item.callpath.lower().split()) <= _WHOLE and not _SOME.search(item.line)
+    words = set(item.callpath.lower().split())
+    return words - (_OF_WHOLE if words & _WHOLE else set()) <= _WHOLE and not _SOME.search(item.line)
 
 
 def _is_mere_time(item: Candidate) -> bool:
@@ -228,14 +230,16 @@ def _follows_a_number(item: Candidate) -> bool:
     return r"\S+" in item.pattern.partition("(")[0]
 
 
-def _rank(item: Candidate, least: float, elapsed: float) -> tuple[bool, bool, float]:
+def _rank(item: Candidate, least: float, elapsed: float) -> tuple[bool, bool, bool, float]:
     """Return what sorts a time of the whole run first, if it takes long enough, then by length.
 
-    What is longer than the run comes last: it is CPU time, or that of several tasks at once.
+    What is longer than the run comes last: it is CPU time, or that of several tasks at once. A sum of times
+    without a name, one below each heading say, comes behind a named time of the run, though it may be longer.
     """
     # Of two times of the run, one with a digit less may seem to be longer.
     whole = _names_the_whole(item) and item.value >= least
-    return (not whole, 0 < elapsed < item.value - tick(item), tick(item) / 2 - item.value)
+    unnamed = whole and not item.callpath and item.aggregate == "sum"
+    return (not whole, unnamed, 0 < elapsed < item.value - tick(item), tick(item) / 2 - item.value)
 
 
 def _with_paths(

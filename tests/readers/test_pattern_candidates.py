@@ -297,7 +297,14 @@ def test_names_of_statistics_are_no_part_of_a_name() -> None:
 def test_a_label_that_lists_parts_is_not_the_whole_run() -> None:
     text = "Main (parse, allocate) Time: 0.25\nTotal time for test: 1.5\n"
     assert read(text) == {"main": 1.5, "main->Main": 0.25}
-    assert [item.callpath for item in times(text, elapsed=20)] == ["Total for test", "Main"]
+    assert [item.callpath for item in times(text, elapsed=20)] == ["main", "main->Main"]
+
+
+def test_a_sum_of_times_below_headings_is_not_the_whole_run_beside_a_named_time() -> None:
+    parts = "Compute\n Time: ave, max (sec): 1.0 1.1\n\nRefine\n Time: ave, max (sec): 0.6 0.7\n"
+    text = f"Total time for test: ave, max (sec): 1.5 1.6\n\n{parts}"
+    assert read(text) == {"main": 1.5, "main->time": 1.6}
+    assert read(parts) == {"main": 1.6}
 
 
 def test_a_name_that_is_cut_does_not_end_in_a_space() -> None:
