@@ -24,6 +24,7 @@ from orchestrator.executors.attempt.directory import OURS
 from orchestrator.executors.attempt.record import read_record
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
+from orchestrator.launch.mpi import linked_mpi
 from orchestrator.readers.pattern_candidates import times_in
 from orchestrator.readers.printed_line import Candidate, printed, tick
 from orchestrator.types import FailureClass, Point, Run
@@ -134,7 +135,7 @@ def _completed_by_a_run(
     wanted: Wanted, draft: Draft, files: tuple[Path, ...], interrupted: Callable[[], bool]
 ) -> Written:
     campaign = files[-1]
-    notes = _of_copies(draft)
+    notes = (*_of_copies(draft), *_of_ranks(draft))
     variable = draft.executable.strip("${}")
     if draft.executable.startswith("$") and not os.environ.get(variable):
         why = f"no run was tried: the program is not known. Set {variable}, or write its path into {campaign}"
@@ -174,6 +175,18 @@ def _of_copies(draft: Draft) -> tuple[str, ...]:
         return ()
     names = ", ".join(Path(path).name for path in draft.copied)
     return (f"every run has a directory of its own: {draft.template} copies {names} there",)
+
+
+def _of_ranks(draft: Draft) -> tuple[str, ...]:
+    """Say where an MPI program is started with one rank: its command did not say how many."""
+    if draft.application != "generic" or draft.ranks != "1":
+        return ()
+    if linked_mpi(draft.executable) == "unknown":
+        return ()
+    return (
+        f"{Path(draft.executable).name} is linked with MPI, and every run has one rank: to vary the ranks, "
+        "write 'mpirun -np {p}' in front of the command, or their number as program.ranks",
+    )
 
 
 def _doubt(draft: Draft, trial: _Trial) -> str:

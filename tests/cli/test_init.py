@@ -11,7 +11,7 @@ import pytest
 from orchestrator import registry
 from orchestrator.campaign import loader
 from orchestrator.cli.main import main
-from orchestrator.doctor import first_draft, slurm
+from orchestrator.doctor import first_draft, initial, slurm
 from orchestrator.executors.slurm import partitions
 from orchestrator.launch.script import data_directory
 from orchestrator.types import Point
@@ -48,6 +48,16 @@ SOLVER = """\
 . ./"$2"
 echo "total time: $cells.5 s, tolerance $tol"
 """
+
+
+def test_an_mpi_program_whose_command_says_no_ranks_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    program("heat", HEAT)
+    monkeypatch.setattr(initial, "linked_mpi", lambda executable: "openmpi")
+    options = ("--values", "n=1,2", "--values", "p=1,2", "--no-try")
+    shown = run("init", "--command", "./heat {n} {p}", *options)
+    assert "heat is linked with MPI, and every run has one rank" in shown.out.replace("\n", " ")
+    shown = run("init", "--command", "mpirun -np {p} ./heat {n}", *options, "--name", "other")
+    assert "linked with MPI" not in shown.out
 
 
 def test_parameters_may_stand_in_an_input_file_that_the_command_names() -> None:
