@@ -60,6 +60,7 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
     },
     "evaluation.md": {"orchestrator evaluate": LONG},
     "noise.md": {"orchestrator evaluate": LONG, "orchestrator generate": MPI},
+    "papers-protocol.md": {"orchestrator evaluate": LONG},
     "extending.md": {"orchestrator": ELSEWHERE},
     "generate.md": {"orchestrator generate": MPI, "orchestrator init mpi-kernel": MPI},
     "priors.md": {"orchestrator model lulesh-effort/": DATA},

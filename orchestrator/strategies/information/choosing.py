@@ -22,10 +22,10 @@ _POOL = 256
 _CHUNK = 1024
 # Standard deviations of its expected cost that a run must leave in the budget: 69 % of runs cost less. With
 # 1.65 standard deviations (95 %), runs at large process counts wait until small ones have spent what they
-# would have needed (docs/evaluation.md).
+# would have needed (docs/experiments.md).
 _SAFETY = 0.5
 # Share of the remaining budget beyond which a round has one run: what it shows must still be of use. Without
-# the bound 80 instead of 89 % of functions with three parameters are accurate (docs/evaluation.md).
+# the bound 80 instead of 89 % of functions with three parameters are accurate (docs/experiments.md).
 ROUND = 0.1
 # Runs of one point from which on the process count of P₊ comes first, if no run has it. Chosen by hand.
 _OFTEN = 5

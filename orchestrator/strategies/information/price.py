@@ -23,7 +23,7 @@ from orchestrator.strategies.candidates import Candidate
 ROUND_SHARE = 0.01
 # A run is worth its price if runs as good as it, for all that is left, would lower the variance at P₊ by this
 # share, which narrows the intervals by 1 %. With a tenth, which narrows them by the 5 % that count as a gain,
-# campaigns stop too early, because runs also decide between hypotheses (docs/evaluation.md).
+# campaigns stop too early, because runs also decide between hypotheses (docs/evaluation/whole-campaigns.md).
 LEAST_GAIN = 0.02
 # Least share of the variance at P₊ that a round of equally good runs must lower, however cheap it is. Chosen
 # by hand.

@@ -28,7 +28,7 @@ from orchestrator.strategies.starting_set import first_round, spread_lines
 from orchestrator.types import Point
 
 # Share of the remaining budget up to which whole lines come first. That they do gains 1 % of functions with
-# two parameters at 3 % of the cost (docs/evaluation.md); the share itself was chosen by hand.
+# two parameters at 3 % of the cost (docs/experiments.md); the share itself was chosen by hand.
 _LINES = 0.8
 _NO_BELIEF = "their models give no covariances between points"
 # Repeated points from which noise and lack of fit can be told apart: one alone, as that of reference runs,
