@@ -11,7 +11,7 @@ together. What each of them does is the guess of whoever chose among the models 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -81,6 +81,13 @@ def apart(points: Floats, directions: Floats, x: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):  # at zero nothing is known
         away = (np.log(x) - np.log(points).mean(axis=0)) @ directions.T
     return np.asarray(_EXPONENT * np.linalg.norm(np.nan_to_num(away), axis=1), np.float64)
+
+
+class Allowance(Protocol):
+    """What intervals of a model allow for beyond the doubt about its coefficients."""
+
+    def at(self, x: Floats) -> Floats:
+        """Return the standard deviation of the logarithm at coordinates (n, parameters), shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from orchestrator.models.pmnf.correction import factors_text
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.unchecked import Beyond
 from orchestrator.models.symbolic import sum_text
-from orchestrator.models.unseen import Unseen
+from orchestrator.models.unseen import Allowance
 from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Point
 
@@ -41,7 +41,7 @@ class PmnfModel(FromPredictive):
     posterior: Posterior  # hypotheses with weights; the first is the expression
     shared_noise: float = 0.0  # part of ``noise`` that repetitions of one origin have in common
     # What intervals allow for beyond the measured range; None where the formula is taken at its word.
-    unseen: Unseen | None = None
+    unseen: Allowance | None = None
     # What speaks where no measured value checks an exact sum; None of other formulas.
     beyond: Beyond | None = None
     unvaried: Unvaried = field(default_factory=Unvaried)  # parameters that were measured at one value

@@ -29,6 +29,9 @@ Priors = Mapping[str, Mapping[Category, Skeleton]]
 # Constants are chosen by hand.
 _CONSTANT = 1e-9  # a column that varies by less than this share is constant
 _LEAST_NOTED_MISFIT = 0.01  # lack of fit around the prior, as a share of the time, that is worth a note
+# Probability, per doubling of the time, that times begin to grow more than counts, as where data no longer
+# fit into a cache; and from which probability on intervals allow for it.
+_BEGINS, _DOUBTFUL = 0.1, 0.2
 _NOTED_MISFIT_PER_NOISE = 2.0  # the same in standard deviations of the located times
 
 NO_EFFORT = "no effort was counted here or below: modelled from times alone"
@@ -103,6 +106,7 @@ def _combined(model: PmnfModel, skeleton: Skeleton, prior: _FittedPrior, trust: 
         parameters=timed.parameters,
         posterior=prior.posterior,
         beyond=None,
+        unseen=_unconfirmed(prior),
         smape=prior.smape,
         notes=(*timed.notes, *skeleton.notes, *_misfit(skeleton, prior)),
     )
@@ -111,9 +115,51 @@ def _combined(model: PmnfModel, skeleton: Skeleton, prior: _FittedPrior, trust: 
     both, probability = joined(model, prior.posterior, timed, prior.fit, prior.design, trust)
     if probability >= both.posterior.weights[0]:
         doubt = f"times make the form of the counted effort no more than {100 * probability:.0f} % probable"
-        return replace(both, smape=alone.smape, notes=(*alone.notes, *([doubt] if probability < 0.5 else [])))
+        return replace(
+            both,
+            smape=alone.smape,
+            unseen=alone.unseen,
+            notes=(*alone.notes, *([doubt] if probability < 0.5 else [])),
+        )
     gap = _disagreement(model, alone, prior, probability)
     return replace(both, notes=(*model.notes, *skeleton.notes, gap, *skeleton.doubts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unconfirmed:
+    """What longer runs may take beyond the counted effort, where all of the longest were disturbed."""
+
+    posterior: Posterior  # the prior, fitted
+    longest: float  # seconds that it says of the longest point with an undisturbed run
+    per_doubling: float  # standard deviation of the logarithm of the time, per doubling of that
+
+    def at(self, x: Floats) -> Floats:
+        """Return the standard deviation of the logarithm at coordinates (n, parameters), shape (n,)."""
+        longer = np.log2(np.maximum(self.posterior.best(x) / self.longest, 1.0))
+        return np.asarray(self.per_doubling * longer, np.float64)
+
+
+def _unconfirmed(prior: _FittedPrior) -> _Unconfirmed | None:
+    """Return what longer runs may take if no run of the longest points is undisturbed.
+
+    Either all of them were disturbed by chance, or they take longer than counts tell. Then what the least
+    disturbed point exceeds the fit by, per doubling, goes on.
+    """
+    fit, times = prior.fit, prior.timed.times
+    expected = np.exp(times.log_value - fit.residuals)
+    if not fit.confirmed.any():
+        return None
+    longest = float(expected[fit.confirmed].max())
+    longer = expected > longest
+    if not longer.any():
+        return None
+    doublings = np.log2(expected[longer] / longest)
+    begins = 1 - (1 - _BEGINS) ** float(doublings.max())
+    chance = fit.disturbed ** np.count_nonzero(longer[times.point])
+    growth = float(np.min(fit.excess[longer] / doublings))
+    if growth <= 0 or begins < _DOUBTFUL * (begins + (1 - begins) * chance):
+        return None
+    return _Unconfirmed(prior.posterior, longest, growth)
 
 
 def _misfit(skeleton: Skeleton, prior: _FittedPrior) -> tuple[str, ...]:

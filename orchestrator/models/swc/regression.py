@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from orchestrator.models.base import Floats, Integers
@@ -35,6 +36,7 @@ _VARIANCE_FACTOR = 2.0  # enlarges variances, because the noise is estimated as 
 _SCALE_UNCERTAINTY = 0.3  # common error of all coefficients, as a share of the noise
 _SINGLE_RUN_MISFIT = 0.5  # lack of fit with one run per point, as a share of the noise
 _LEAST_RESIDUAL = 0.1  # smaller residuals, in units of their scale, weigh alike in the quantile regression
+_UNDISTURBED = 0.5  # undisturbed runs, as the sum of their probabilities, from which on a point has one
 _STEPS = 12  # of Gauss and Newton
 _MAD_TO_SIGMA = 1.4826  # derived: standard deviation over median absolute deviation of a normal distribution
 _SHARE_PRECISION = 12.0  # derived: one over the variance of a share that is uniform between 0 and 1
@@ -52,6 +54,10 @@ class Fit:
     residuals: Floats  # of the logarithms of locations, shape (n,)
     weights: Floats  # relative weights of the points, mean at most 1: small for outliers, shape (n,)
     lack: float  # relative standard deviation of the residuals beyond the noise
+    confirmed: NDArray[np.bool_]  # points with an undisturbed run, shape (n,)
+    # Logarithm of how much the fastest run of every point is above the fit, shape (n,).
+    excess: Floats
+    disturbed: float  # share of the runs that were disturbed
 
 
 def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
@@ -89,6 +95,8 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     expected = times.log_value - np.log(np.maximum(design @ (central / scale), TINY))
     spread = max(_scale(expected, len(scale)), np.sqrt(times.variance), LEAST_NOISE)
     covariance, lack = _uncertainty(relative, clean, times.point)
+    above = np.full(len(design), np.inf)
+    np.minimum.at(above, times.point, log_residuals(relative, shares))
     return Fit(
         coefficients=shares / scale,
         covariance=covariance / scale[:, None] / scale,
@@ -96,6 +104,9 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
         residuals=times.log_value - np.log(np.maximum(design @ (shares / scale), TINY)),
         weights=times.count / times.count.mean() * robust_weights(expected / spread),
         lack=lack,
+        confirmed=np.bincount(times.point, clean.weights, len(design)) > _UNDISTURBED,
+        excess=above,
+        disturbed=1 - float(clean.weights.mean()),
     )
 
 
@@ -117,7 +128,7 @@ def _uncertainty(relative: Floats, clean: Undisturbed, point: Integers) -> tuple
     variance = max(clean.noise, LEAST_NOISE) ** 2 * (left + columns) / left
     weight = np.bincount(point, clean.weights)
     runs = len(residuals) / np.count_nonzero(np.bincount(point))
-    here = weight > 0.5
+    here = weight > _UNDISTURBED
     if runs < 2 or not np.any(here):
         lack, common = _SINGLE_RUN_MISFIT * clean.noise, 0.0
     else:

@@ -241,6 +241,21 @@ def test_noisy_times_do_not_overrule_a_prior() -> None:
         assert growth(terms_of(fitted), "n") == (2.0, 0.0) and growth(terms_of(fitted), "p") == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("growth", [0.0, 0.3])
+def test_where_all_of_the_longest_runs_are_slow_longer_ones_may_be(growth: float) -> None:
+    # Half of the runs are disturbed; and large problems take longer than their counts, as without a cache.
+    truth: FORM = lambda p, n: 1e-5 * n**2 * (1 + growth * max(0.0, np.log2(n / 30)))  # noqa: E731
+    for seed in range(1, 4):
+        rng = np.random.default_rng(seed)
+        off = {q: (1 + rng.uniform(0.2, 1) * (rng.random() < 0.5)) * rng.normal(1, 0.005) for q in POINTS}
+        values = {q: (truth(q.number("p"), q.number("n")) * off[q],) for q in POINTS}
+        counts = exact("main->f", "basic_blocks", lambda p, n: 5 * n**2)
+        fitted = model(together(Measurement("main->f", "time", values), counts), posterior="prior")
+        prediction = fitted.predict([FAR])
+        assert prediction.low[0] < truth(256, 100) < prediction.high[0]
+        assert (prediction.high[0] / prediction.low[0] < 1.1) == (growth == 0)
+
+
 def test_the_posterior_holds_both_and_is_sorted() -> None:
     times = slowed("main->f", lambda p, n: 1e-6 * n**2, 0.3)
     alone = pmnf.modeler()(together(times))[0]
