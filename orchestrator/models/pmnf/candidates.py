@@ -53,6 +53,12 @@ class Candidates:
         """Select candidates."""
         return Candidates(self.row[index], self.terms[index])
 
+    def rows(self, index: Integers) -> tuple[NDArray[np.intp], Candidates]:
+        """Select call paths, in ascending order, and number them from 0; also return where they were."""
+        inside = np.flatnonzero(np.isin(self.row, index))
+        row = np.searchsorted(index, self.row[inside]).astype(np.intp)
+        return inside, Candidates(row, self.terms[inside])
+
     @staticmethod
     def concatenate(parts: Sequence[Candidates]) -> Candidates:
         """Put lists one after another whose hypotheses may have different numbers of terms."""

@@ -73,9 +73,8 @@ class _Wider:
 
     def rows(self, index: NDArray[np.intp]) -> _Wider:
         """Select call paths, in ascending order, and number them from 0."""
-        inside = np.flatnonzero(np.isin(self.found.row, index))
-        row = np.searchsorted(index, self.found.row[inside]).astype(np.intp)
-        return _Wider(Candidates(row, self.found.terms[inside]), self.rss[inside])
+        inside, found = self.found.rows(index)
+        return _Wider(found, self.rss[inside])
 
     def nearest(self) -> Candidates:
         """Return those of every call path that are nearest to the values, ordered by call path."""

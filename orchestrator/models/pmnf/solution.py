@@ -95,10 +95,9 @@ class Solution:
 
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths, in ascending order, and number them from 0."""
-        inside = np.flatnonzero(np.isin(self.candidates.row, index))
-        chosen = self.candidates.take(inside)
+        inside, chosen = self.candidates.rows(index)
         return type(self)(
-            Candidates(np.searchsorted(index, chosen.row).astype(np.intp), chosen.terms),
+            chosen,
             self.fits.take(inside),
             self.located.rows(index),
             self.weighting.rows(index),

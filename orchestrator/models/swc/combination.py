@@ -29,10 +29,10 @@ Priors = Mapping[str, Mapping[Category, Skeleton]]
 # Constants are chosen by hand.
 _CONSTANT = 1e-9  # a column that varies by less than this share is constant
 _LEAST_NOTED_MISFIT = 0.01  # lack of fit around the prior, as a share of the time, that is worth a note
+_NOTED_MISFIT_PER_NOISE = 2.0  # the same in standard deviations of the located times
 # Probability, per doubling of the time, that times begin to grow more than counts, as where data no longer
 # fit into a cache; and from which probability on intervals allow for it.
 _BEGINS, _DOUBTFUL = 0.1, 0.2
-_NOTED_MISFIT_PER_NOISE = 2.0  # the same in standard deviations of the located times
 
 NO_EFFORT = "no effort was counted here or below: modelled from times alone"
 _UNDEFINED = "the prior cannot be evaluated at every point (a logarithm of 0?): modelled from times alone"

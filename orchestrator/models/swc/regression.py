@@ -94,7 +94,8 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     central = _regression(located, floor, float(np.sqrt(times.variance)), None)
     expected = times.log_value - np.log(np.maximum(design @ (central / scale), TINY))
     spread = max(_scale(expected, len(scale)), np.sqrt(times.variance), LEAST_NOISE)
-    covariance, lack = _uncertainty(relative, clean, times.point)
+    undisturbed = np.asarray(np.bincount(times.point, clean.weights, len(design)), np.float64)
+    covariance, lack = _uncertainty(relative, clean, times.point, undisturbed)
     above = np.full(len(design), np.inf)
     np.minimum.at(above, times.point, log_residuals(relative, shares))
     return Fit(
@@ -104,7 +105,7 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
         residuals=times.log_value - np.log(np.maximum(design @ (shares / scale), TINY)),
         weights=times.count / times.count.mean() * robust_weights(expected / spread),
         lack=lack,
-        confirmed=np.bincount(times.point, clean.weights, len(design)) > _UNDISTURBED,
+        confirmed=undisturbed > _UNDISTURBED,
         excess=above,
         disturbed=1 - float(clean.weights.mean()),
     )
@@ -116,17 +117,19 @@ def _all(relative: Floats, shares: Floats) -> Undisturbed:
     return Undisturbed(shares, _scale(residuals, len(shares)), np.ones(len(residuals)))
 
 
-def _uncertainty(relative: Floats, clean: Undisturbed, point: Integers) -> tuple[Floats, float]:
+def _uncertainty(
+    relative: Floats, clean: Undisturbed, point: Integers, weight: Floats
+) -> tuple[Floats, float]:
     """Return the covariance of the shares and the relative lack of fit.
 
     Where points have several runs, the scatter of the points beyond the noise of their runs is lack of fit;
     otherwise part of the noise may be. The scale has an uncertainty of its own: which runs are undisturbed.
+    ``weight`` is how many of each point are, as the sum of their probabilities.
     """
     value = np.maximum(relative @ clean.shares, TINY)
     residuals, columns = -np.log(value), len(clean.shares)
     left = max(float(clean.weights.sum()) - columns, 1.0)
     variance = max(clean.noise, LEAST_NOISE) ** 2 * (left + columns) / left
-    weight = np.bincount(point, clean.weights)
     runs = len(residuals) / np.count_nonzero(np.bincount(point))
     here = weight > _UNDISTURBED
     if runs < 2 or not np.any(here):
