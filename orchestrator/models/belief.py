@@ -7,8 +7,8 @@ covariance of ``log f(x)`` and ``log f(P₊)`` over everything that the measurem
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeGuard, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,14 @@ class LogBelief:
         rough = self.weights @ self.rough**2
         result: Floats = self.weights @ (self.mean - self.centre) ** 2 + within + rough
         return result
+
+    def with_causes(self, deviations: Floats) -> Self:
+        """Return it with further causes of doubt, each of which moves all points together.
+
+        ``deviations`` are what a cause moves the logarithm by, one standard deviation, shape (causes, n).
+        """
+        added = np.broadcast_to(deviations, (len(self.weights), *deviations.shape))
+        return replace(self, factor=np.concatenate([self.factor, added], axis=1))
 
     def covariance(self, target: int) -> Floats:
         """Covariance of every point with one of them, shape (n,).

@@ -42,11 +42,7 @@ class Unvaried:
 
     def belief(self, own: LogBelief, points: Sequence[Point]) -> LogBelief:
         """Return the belief of such a model: one run at another value says something of all others."""
-        if not self.at:
-            return own
-        members = len(own.weights)
-        added = np.broadcast_to(self._deviations(points), (members, len(self.at), len(points)))
-        return replace(own, factor=np.concatenate([own.factor, added], axis=1))
+        return own.with_causes(self._deviations(points)) if self.at else own
 
     def _deviations(self, points: Sequence[Point]) -> Floats:
         """Return the standard deviation of the logarithm by each parameter, shape (parameters, points).

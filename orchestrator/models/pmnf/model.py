@@ -135,6 +135,8 @@ class PmnfModel(FromPredictive):
             rough_is_measured=self.posterior.correction is not None,
             noise=self.noise,
         )
+        if self.unseen is not None:
+            own = own.with_causes(self.unseen.at(x)[None])
         if self.beyond is not None:
             own = self.beyond.belief(own, self.posterior, x, points)
         return self.unvaried.belief(own, points)

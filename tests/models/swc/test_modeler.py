@@ -241,19 +241,33 @@ def test_noisy_times_do_not_overrule_a_prior() -> None:
         assert growth(terms_of(fitted), "n") == (2.0, 0.0) and growth(terms_of(fitted), "p") == (0.0, 0.0)
 
 
+def half_disturbed(growth: float, seed: int) -> PmnfModel:
+    """A prior where half of the runs are disturbed; large problems grow more, as beyond a cache."""
+    truth: FORM = lambda p, n: 1e-5 * n**2 * (1 + growth * max(0.0, np.log2(n / 30)))  # noqa: E731
+    rng = np.random.default_rng(seed)
+    off = {q: (1 + rng.uniform(0.2, 1) * (rng.random() < 0.5)) * rng.normal(1, 0.005) for q in POINTS}
+    values = {q: (truth(q.number("p"), q.number("n")) * off[q],) for q in POINTS}
+    counts = exact("main->f", "basic_blocks", lambda p, n: 5 * n**2)
+    return model(together(Measurement("main->f", "time", values), counts), posterior="prior")
+
+
 @pytest.mark.parametrize("growth", [0.0, 0.3])
 def test_where_all_of_the_longest_runs_are_slow_longer_ones_may_be(growth: float) -> None:
-    # Half of the runs are disturbed; and large problems take longer than their counts, as without a cache.
-    truth: FORM = lambda p, n: 1e-5 * n**2 * (1 + growth * max(0.0, np.log2(n / 30)))  # noqa: E731
+    far = 1e-5 * 100**2 * (1 + growth * np.log2(100 / 30))
     for seed in range(1, 4):
-        rng = np.random.default_rng(seed)
-        off = {q: (1 + rng.uniform(0.2, 1) * (rng.random() < 0.5)) * rng.normal(1, 0.005) for q in POINTS}
-        values = {q: (truth(q.number("p"), q.number("n")) * off[q],) for q in POINTS}
-        counts = exact("main->f", "basic_blocks", lambda p, n: 5 * n**2)
-        fitted = model(together(Measurement("main->f", "time", values), counts), posterior="prior")
-        prediction = fitted.predict([FAR])
-        assert prediction.low[0] < truth(256, 100) < prediction.high[0]
+        prediction = half_disturbed(growth, seed).predict([FAR])
+        assert prediction.low[0] < far < prediction.high[0]
         assert (prediction.high[0] / prediction.low[0] < 1.1) == (growth == 0)
+
+
+def test_runs_between_tell_how_much_longer_ones_take_beyond_counts() -> None:
+    fitted = half_disturbed(0.3, 1)
+    points = [Point.of(p=4, n=10), Point.of(p=4, n=60), FAR]
+    belief, prediction = fitted.belief(points), fitted.predict([FAR])
+    half = np.log(prediction.high[0] / prediction.low[0]) / 2
+    assert half == pytest.approx(1.645 * np.sqrt(belief.variance[2]), rel=0.1)
+    known = belief.covariance(2) ** 2 / belief.variance / belief.variance[2]  # share of the variance
+    assert known[0] < 0.5 and known[1] > 0.9
 
 
 def test_the_posterior_holds_both_and_is_sorted() -> None:
