@@ -104,7 +104,12 @@ def _measured(state: State, event: events.AttemptFinished, pack: str) -> State:
         load=event.load,
         origin=origin(event, pack, state.round),
     )
-    return _placed(state, event)._replace(runs=state.runs.set(run, measured), consecutive_given_up=0)
+    short = {run} if FailureClass.MEMORY in current.failures else set()
+    return _placed(state, event)._replace(
+        runs=state.runs.set(run, measured),
+        short_of_memory=state.short_of_memory | short,
+        consecutive_given_up=0,
+    )
 
 
 def _failed(state: State, event: events.AttemptFinished, failure: FailureClass) -> State:

@@ -31,7 +31,7 @@ from orchestrator.journal.state import (
     proposed_too,
     unassessed,
 )
-from orchestrator.types import Attempt, FailureClass, Point, Run
+from orchestrator.types import Attempt, Point, Run
 
 _COUNTING = {"threads_per_core": 1, "billing": "cores", "exclusive": False}  # with what journals may lack
 MARKED = 12  # rounds of which is known where the campaign stood
@@ -98,7 +98,7 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
     if event.elsewhere:
         state = _elsewhere(state, event.campaign)
     if _options(event.campaign) != _options(state.campaign):
-        state = state._replace(runs=_without_memory(state.runs))
+        state = state._replace(short_of_memory=frozenset())
     if _started_by(event.campaign) != _started_by(state.campaign):
         state = state._replace(runs=_without_limits(state.runs))
     if _counting(event.campaign) != _counting(state.campaign):
@@ -438,16 +438,6 @@ def _without_skipped(runs: Runs, proposed: Proposed, run: Run) -> Proposed:
 
 def _options(campaign: Mapping[str, Any]) -> object:
     return campaign.get("executor", {}).get("sbatch")
-
-
-def _without_memory(runs: immutables.Map[Run, RunState]) -> immutables.Map[Run, RunState]:
-    """Return runs of which none says how often the memory asked for was too little: it is another one now."""
-    changed = runs
-    for run, item in runs.items():
-        if item.status in READ_AGAIN and FailureClass.MEMORY in item.failures:
-            rest = tuple(failure for failure in item.failures if failure is not FailureClass.MEMORY)
-            changed = changed.set(run, item._replace(failures=rest))
-    return changed
 
 
 def _started_by(campaign: Mapping[str, Any]) -> object:

@@ -190,6 +190,7 @@ class State(NamedTuple):
     in_flight: Flights = immutables.Map()
     unconfirmed: Flights = immutables.Map()  # settled, but their cost is estimated
     infeasible: frozenset[Point] = frozenset()
+    short_of_memory: frozenset[Run] = frozenset()  # measured after attempts that had too little
     holds: allocations.Holds = immutables.Map()  # by pack
     job_costs: allocations.JobCosts = allocations.JobCosts()
     spent: float = 0.0

@@ -54,6 +54,7 @@ _OTHERS = record(
     in_flight=_FLIGHTS,
     unconfirmed=_FLIGHTS,
     infeasible=sequence(POINT, frozenset),
+    short_of_memory=sequence(RUN, frozenset),
     holds=pairs(PLAIN, record(Hold)),
     job_costs=record(JobCosts, overheads=TEXTS, waits=TEXTS),
     recent=TEXTS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from orchestrator.journal.state import READ_AGAIN, RunState, RunStatus, State
-from orchestrator.types import FailureClass, Run
+from orchestrator.journal.state import RunState, RunStatus, State
+from orchestrator.types import FailureClass, Point, Run
 
 SHORTEST = 10.0  # seconds: starting a program on a busy node takes seconds whatever the model says
 RAISE = 2.0  # factor on the time limit after an attempt that reached it
@@ -19,12 +19,24 @@ MORE_MEMORY = 1.5  # factor on the memory after each attempt that ran out of it
 def memory_for(state: State, run: Run) -> float:
     """Return the factor on the memory that the next attempt at a run asks for.
 
-    What an earlier repetition was measured with suffices for the next one: with less, each would fail first.
+    At least what others were measured with that are not larger in any parameter, earlier repetitions among
+    them: with less, each would fail first.
     """
-    earlier = (state.runs.get(replace(run, repetition=k), RunState()) for k in range(1, run.repetition))
-    known = [item for item in earlier if item.status in READ_AGAIN]
-    lacked = (item.failures.count(FailureClass.MEMORY) for item in (state.runs[run], *known))
+    smaller = (
+        state.runs[item]
+        for item in state.short_of_memory
+        if item.kind == run.kind and _is_as_large(run.point, item.point)
+    )
+    lacked = (item.failures.count(FailureClass.MEMORY) for item in (state.runs[run], *smaller))
     return MORE_MEMORY ** max(lacked)
+
+
+def _is_as_large(point: Point, other: Point) -> bool:
+    """Return whether no parameter is smaller than at another point, and categories are the same."""
+    return all(
+        value == least if isinstance(value, str) or isinstance(least, str) else value >= least
+        for (_, value), (_, least) in zip(point.items, other.items, strict=True)
+    )
 
 
 def shortest_repetition(state: State, run: Run) -> float:

@@ -232,6 +232,27 @@ def test_repetitions_ask_for_the_memory_with_which_the_first_one_was_measured() 
     )
 
 
+def test_larger_runs_ask_for_the_memory_that_smaller_ones_took() -> None:
+    """Else each of them fails as often as the first one did."""
+    small, state = Point.of(p=2, n=8, solver="cg"), State(campaign={"executor": {"name": "slurm"}})
+    others = {
+        Point.of(p=2, n=16, solver="cg"): MORE_MEMORY,
+        Point.of(p=4, n=8, solver="cg"): MORE_MEMORY,
+        Point.of(p=4, n=4, solver="cg"): 1,
+        Point.of(p=2, n=16, solver="lu"): 1,
+    }
+    counted = Run(Point.of(p=2, n=16, solver="cg"), "effort")
+    runs = (Run(small), *map(Run, others), counted)
+    state = apply(state, events.RoundProposed(1, runs, ("",) * len(runs)), 0.0)
+    for number, failure in ((1, FailureClass.MEMORY), (2, None)):
+        attempt = Attempt(runs[0], number)
+        state = apply(state, attempt_intended(attempt, 9.0), 0.0)
+        assert {memory_for(state, Run(point)) for point in others} == {1}, "what suffices is not known"
+        state = apply(state, attempt_finished(attempt, failure=failure), 0.0)
+    assert {point: memory_for(state, Run(point)) for point in others} == others
+    assert memory_for(state, counted) == 1
+
+
 @pytest.mark.parametrize(("sbatch", "again"), [("{mem: 4G}", True), ("{mem: 0}", False), ("{}", False)])
 def test_without_memory_to_raise_there_is_no_further_attempt(sbatch: str, again: bool) -> None:
     text = (
