@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(described, arguments.interval, arguments.runs)
         far = (note for point in points for note in extrapolation.of_measured(point, known, str(point)))
-        for note in (*far, *extrapolation.steep(described)):
+        for note in (*far, *extrapolation.steep(described, extrapolation.counts(known))):
             console().print(f"note: {note}", style="dim")
         if study is not None:
             _print_speedup(described, study)

@@ -12,6 +12,8 @@ FAR = 2.0  # times the measured range: from there on it is said
 _WRITTEN_OUT = 1e6  # from there on, factors have an exponent: nobody counts 300 digits
 # A power from which on a parameter may well act exponentially: formulas try no larger one. Chosen by hand.
 STEEP = 5.0
+# Numbers of values that a power fits whatever they are: they show no form of growth.
+_ANY_FORM = 2
 _OFTEN = 1 / 3  # share of the models with a parameter that are so steep. Chosen by hand
 
 
@@ -61,11 +63,24 @@ def of_measured(point: Point | None, known: Measurements, where: str = "the eval
     return announcements(point, values, "measured", where)
 
 
-def steep(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for every parameter that may act exponentially, by the terms of described models.
+def counts(known: Measurements) -> dict[str, int]:
+    """Return by parameter how many values of it were measured."""
+    return {name: len(known.values_of(name)) for name in known.parameters}
+
+
+def steep(rows: Sequence[Mapping[str, Any]], measured: Mapping[str, int]) -> list[str]:
+    """Return a sentence for every parameter of which the terms of described models have a large power.
 
     Powers fit an exponential where it was measured, and are far too low beyond. One model of many may be
     steep because of its noise.
+
+    Parameters
+    ----------
+    rows
+        The described models.
+    measured
+        By parameter: how many values of it were measured (see `counts`). Through two values there is a power,
+        however steep, for any growth: communication that one rank has none of, and two ranks have.
     """
     largest: dict[str, list[float]] = {}
     for row in rows:
@@ -81,7 +96,10 @@ def steep(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         if sum(item >= STEEP for item in found) >= _OFTEN * len(found)
     }
     return [
-        f"models grow as {name}**{plain(exponent)}: if {name} acts exponentially, as 2**{name}, they are too "
-        f"low beyond what was measured; let n = 2**{name} be the parameter, and give the program log2(n)"
+        f"models grow as {name}**{plain(exponent)}, "
+        f"which two measured values of {name} cannot show: measure further ones"
+        if measured[name] <= _ANY_FORM
+        else f"models grow as {name}**{plain(exponent)}: if {name} acts exponentially, as 2**{name}, they are "
+        f"too low beyond what was measured; let n = 2**{name} be the parameter, and give the program log2(n)"
         for name, exponent in exponents.items()
     ]

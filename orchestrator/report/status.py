@@ -90,6 +90,7 @@ def combined(
         "reference": _references(state),
         "points": len(known.points),
         "noise_percent": noise(known),
+        "measured_values": extrapolation.counts(known),
         "extrapolation": extrapolation.of_measured(_evaluation_point(state), known),
         "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
         "uncertainty_targets": state.targets,

@@ -64,7 +64,8 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     if large_rows:
         parts += [Text(line) for line in meanings(status["metrics"])]
         parts.append(models_table(large_rows, units(status["metrics"])))
-        if lines := [*_left_out_lines(large_rows), *(f"note: {text}" for text in steep(large_rows))]:
+        notes = steep(large_rows, status["measured_values"])
+        if lines := [*_left_out_lines(large_rows), *(f"note: {text}" for text in notes)]:
             parts.append(Text("\n".join(lines)))
     if status["fastest"]:
         parts.append(fastest_table(status["fastest"]))

@@ -57,10 +57,13 @@ def test_powers_that_look_like_an_exponential_are_named_once_a_parameter() -> No
     def row(name: str, exponent: float) -> dict[str, Any]:
         return {"terms": [{"factors": [{"parameter": name, "exponent": exponent}]}]}
 
-    (line,) = extrapolation.steep([row("scale", 8.66), row("scale", 10.85), row("n", 3.0), {}])
+    def steep(*rows: dict[str, Any]) -> list[str]:
+        return extrapolation.steep(rows, {"scale": 3, "n": 5})
+
+    (line,) = steep(row("scale", 8.66), row("scale", 10.85), row("n", 3.0), {})
     assert line.startswith("models grow as scale**10.8") and "let n = 2**scale be the parameter" in line
-    assert extrapolation.steep([row("n", 4.0), row("n", -9.0)]) == []
-    assert extrapolation.steep([row("n", 5.0), *[row("n", 3.0)] * 3]) == []  # one noisy call path of four
+    assert steep(row("n", 4.0), row("n", -9.0)) == []
+    assert steep(row("n", 5.0), *[row("n", 3.0)] * 3) == []  # one noisy call path of four
 
 
 def test_model_says_that_a_parameter_may_act_exponentially(tmp_path: Path) -> None:
@@ -70,6 +73,17 @@ def test_model_says_that_a_parameter_may_act_exponentially(tmp_path: Path) -> No
     assert "note: models grow as s**" in shown.out and "give the program log2(n)" in " ".join(
         shown.out.split()
     )
+
+
+def test_a_large_power_through_two_values_is_no_exponential(tmp_path: Path) -> None:
+    table = tmp_path / "runs.csv"  # what two ranks exchange, and one does not
+    table.write_text(
+        "p,n,time\n"
+        + "".join(f"{p},{n},{seconds * n}\n" for n in range(4, 9) for p, seconds in ((1, 1e-5), (2, 0.1)))
+    )
+    shown = " ".join(run("model", str(table), "--parameters", "p,n", "--modeler", "curves").out.split())
+    assert "which two measured values of p cannot show: measure further ones" in shown
+    assert "exponentially" not in shown
 
 
 def test_status_says_that_a_parameter_may_act_exponentially(
