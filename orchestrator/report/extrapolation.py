@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.types import Measurements, Point, Value
-from orchestrator.units import plain
+from orchestrator.units import count, plain
 
 FAR = 2.0  # times the measured range: from there on it is said
 _WRITTEN_OUT = 1e6  # from there on, factors have an exponent: nobody counts 300 digits
 # A power from which on a parameter may well act exponentially: formulas try no larger one. Chosen by hand.
 STEEP = 5.0
-# Numbers of values that a power fits whatever they are: they show no form of growth.
-_ANY_FORM = 2
+# Values of a parameter that show a form of growth, at least: with fewer, models have a note, too.
+_SHOWN_BY = 4
 _OFTEN = 1 / 3  # share of the models with a parameter that are so steep. Chosen by hand
 
 
@@ -79,8 +79,8 @@ def steep(rows: Sequence[Mapping[str, Any]], measured: Mapping[str, int]) -> lis
     rows
         The described models.
     measured
-        By parameter: how many values of it were measured (see `counts`). Through two values there is a power,
-        however steep, for any growth: communication that one rank has none of, and two ranks have.
+        By parameter: how many values of it were measured (see `counts`). Through few values there is a steep
+        power for many a growth: communication that one rank has none of, and two ranks have.
     """
     largest: dict[str, list[float]] = {}
     for row in rows:
@@ -90,16 +90,15 @@ def steep(rows: Sequence[Mapping[str, Any]], measured: Mapping[str, int]) -> lis
             own[name] = max(exponent, own.get(name, exponent))
         for name, exponent in own.items():
             largest.setdefault(name, []).append(exponent)
-    exponents = {
-        name: max(found)
+    growths = {
+        name: f"models grow as {name}**{plain(max(found))}"
         for name, found in largest.items()
         if sum(item >= STEEP for item in found) >= _OFTEN * len(found)
     }
     return [
-        f"models grow as {name}**{plain(exponent)}, "
-        f"which two measured values of {name} cannot show: measure further ones"
-        if measured[name] <= _ANY_FORM
-        else f"models grow as {name}**{plain(exponent)}: if {name} acts exponentially, as 2**{name}, they are "
-        f"too low beyond what was measured; let n = 2**{name} be the parameter, and give the program log2(n)"
-        for name, exponent in exponents.items()
+        f"{growth}, which {count(measured[name], 'value')} of {name} can hardly show: measure further ones"
+        if measured[name] < _SHOWN_BY
+        else f"{growth}: if {name} acts exponentially, as 2**{name}, they are too low "
+        f"beyond what was measured; let n = 2**{name} be the parameter, and give the program log2(n)"
+        for name, growth in growths.items()
     ]
