@@ -97,7 +97,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
         validation=known.reservation(begun, validation[0]) if validation else None,
         kept=kept_for_validation(begun, rules, known),
     )
-    _check_budget(campaign, max(item.reserved for item in reservations), plan)
+    _check_budget(campaign, max(reservations, key=lambda item: item.reserved), plan)
     return plan
 
 
@@ -181,8 +181,8 @@ def _one_by_one(reservations: Sequence[Reservation]) -> float:
     return sum(taken) + max(item.reserved - most for item, most in zip(reservations, taken, strict=True))
 
 
-def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
-    """Refuse a first round that the budget does not hold with the validation; ``single``: of one run."""
+def _check_budget(campaign: Campaign, single: Reservation, plan: FirstRound) -> None:
+    """Refuse a first round that the budget does not hold with the validation; ``single``: its largest run."""
     budget, unit, need = campaign.stop.budget, campaign.stop.unit, plan.need
     if need > budget * (1 + _ROUNDING):
         runs = f"{count(len(plan.runs), 'run')} on up to {count(max(plan.cores), 'core')}"
@@ -190,14 +190,17 @@ def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
             f"the first round ({runs}) {plan.what} {format_cost(need, unit)}, stop.budget is "
             f"{in_unit(budget, unit)}: raise stop.budget, {_remedy(plan)}"
         )
-    if single > budget:
+    need = max(need, single.reserved)
+    kept = 0.0 if plan.validation is None else plan.kept or plan.validation.reserved
+    if single.reserved > budget:
+        ending = single.reserved - single.cores * single.limit
         raise CampaignError(
-            f"one run of the first round reserves {format_cost(single, unit)}, stop.budget is "
-            f"{in_unit(budget, unit)}: raise it or lower measure.time_limit"
+            f"one run of the first round reserves {format_cost(single.reserved, unit)} ({occupied(single)}), "
+            f"stop.budget is {in_unit(budget, unit)}: raise it to {cost_at_least(need + kept, unit)}"
+            f"{' or lower measure.time_limit' if ending < budget else ''}"
         )
     if plan.validation is None:
         return
-    need, kept = max(need, single), plan.kept or plan.validation.reserved
     if need + kept > budget:
         times = "measure.expected_time" if plan.expected is None else "a smaller measure.expected_time"
         raise CampaignError(

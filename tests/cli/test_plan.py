@@ -140,6 +140,18 @@ def test_a_rehearsal_has_no_script() -> None:
     assert "--- script of" not in planned(SIMULATED).out
 
 
+def test_a_budget_below_what_ending_a_run_reserves_is_refused_with_one_that_is_enough() -> None:
+    text = LOCAL.replace("time_limit: 20 s", "time_limit: 1 s, expected_time: 0.1 s")
+    write_campaign(Path.cwd(), text, "#!/bin/sh\n")
+    refused = run("plan", "campaign.yaml", "--set", "stop.budget=0.001")
+    assert refused.code == 2
+    reason = " ".join(refused.err.split())
+    assert "(1 core for up to 1 s, and for 12 s until a run that takes longer has ended)" in reason
+    assert "measure.time_limit" not in reason, "no limit is short enough"
+    enough = reason.split("raise it to ")[1]
+    assert planned(text, "--set", f"stop.budget={enough}").code == 0
+
+
 def test_the_plan_is_what_is_run() -> None:
     plan = planned(SIMULATED, "--json").document
     run("run", "campaign.yaml")
