@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--modeler",
         choices=(*registry.names("model"), _WITHOUT),
-        help="of the expressions, and of ratios beyond common points (default: that of both campaigns, else "
+        help="of the expressions, and of ratios beyond common points (default: that of the campaigns, else "
         f"{modeling.DEFAULT}); {_WITHOUT}: common points alone, much faster",
     )
     inputs.add_reading(parser)
@@ -228,9 +228,9 @@ def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> lis
 
 
 def _modelers(arguments: argparse.Namespace) -> tuple[Modeler, Modeler] | None:
-    """Return what fits A and B; None for nothing. Two campaigns with one kind of model keep theirs.
+    """Return what fits A and B; None for nothing. Campaigns with one kind of model keep it.
 
-    Else their formulas would be others than those that ``status`` shows.
+    Else their formulas would be others than those that ``status`` shows. A and B may be of one campaign.
     """
     from orchestrator.control import assembly, existing
 
@@ -238,8 +238,8 @@ def _modelers(arguments: argparse.Namespace) -> tuple[Modeler, Modeler] | None:
         return None
     directories = [campaign_directory([path]) for path in arguments.inputs]
     campaigns = [existing.load(directory) for directory in directories if directory is not None]
-    if arguments.modeler is None and len(campaigns) == 2:
-        first, second = campaigns
+    if arguments.modeler is None and len(campaigns) == len(directories):
+        first, second = campaigns[0], campaigns[-1]
         if first.model.name == second.model.name:
             return assembly.modeler(first), assembly.modeler(second)
     chosen = chosen_modeler(arguments.modeler or modeling.DEFAULT, {})

@@ -185,7 +185,9 @@ def test_two_campaigns_are_compared_by_the_models_that_their_status_shows(tmp_pa
 
 def test_a_campaign_measures_two_executables(tmp_path: Path) -> None:
     """Doubled runs, each once, the charges of both; then compared by the campaign's own names."""
-    text = LOCAL.replace("program:", "compare: {with: ./square.sh, names: [linear, square]}\nprogram:")
+    text = LOCAL.replace(
+        "program:", "compare: {with: ./square.sh, names: [linear, square]}\nprogram:"
+    ).replace("model: pmnf", "model: extra-p")
     campaign = write_campaign(tmp_path, text)
     other = tmp_path / "square.sh"
     other.write_text('#!/bin/sh\necho "time: $(($1 * $1)).5 s"\n')
@@ -208,6 +210,11 @@ def test_a_campaign_measures_two_executables(tmp_path: Path) -> None:
     head = run("report", tmp_path / "d", "--json").document["head"]["facts"]
     measured = {item["label"]: Path(item["value"]).name for item in head if "Executable" in item["label"]}
     assert measured == {"Executable linear": "program.sh", "Executable square": "square.sh"}
+    (by_its_model,) = run("compare", tmp_path / "d", "--metric", "time", "--json").document["rows"]
+    models = run("status", tmp_path / "d", "--json").document["models"]
+    for side, variant in (("a", "linear"), ("b", "square")):
+        mine = [m for m in models if m["callpath"] == "main" and m["category"] == {"variant": variant}]
+        assert [by_its_model["expression"][side]] == [m["expression"] for m in mine], "as status shows it"
     shown = run("compare", tmp_path / "d", "--metric", "time", "--modeler", "pmnf").out
     assert "square / linear at P(n=8)" in shown
     assert "B / A" not in shown
