@@ -149,6 +149,7 @@ class Assembly:
             cost_is_relative=not predicted and campaign.measure.expected_time is None,
             cores=cost.cores_at(self.cores),
             unit=campaign.stop.unit,
+            kept=kept,
             first=None if effort is None else effort_runs.first_costs(effort, state, checks, costs),
         )
 

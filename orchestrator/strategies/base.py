@@ -50,7 +50,7 @@ class View:
         Expected core-seconds of one time run at each of several points: predicted by the models when there
         are any, else by the user's estimate, else by a monotone guess. Only ratios count in the latter case.
     budget_left
-        Core-seconds neither spent nor reserved.
+        Core-seconds neither spent nor reserved, nor kept back for the validation.
     batch_size
         n_b, points per round; a strategy may take more where runs are nearly free.
     initial_repetitions, maximum_repetitions
@@ -66,6 +66,8 @@ class View:
         True while ``costs`` is only a guess whose ratios count: it is not compared with the budget.
     unit
         In which reasons say costs.
+    kept
+        Core-seconds kept back for the validation.
     """
 
     space: Space
@@ -84,6 +86,7 @@ class View:
     first: Costs | None = None
     cores: Costs | None = None
     unit: CostUnit = "core-hours"
+    kept: float = 0.0
 
     def cost(self, point: Point) -> float:
         """Return the expected core-seconds of one time run at one point."""

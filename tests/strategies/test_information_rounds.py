@@ -153,10 +153,18 @@ def test_exhausted_names_the_next_useful_run_and_its_price() -> None:
     view = replace(lines_done(second_round()), budget_left=0.5)
     found = strategy.strategy()(view, rng())
     assert isinstance(found, Nothing) and not found and found.rule == "exhausted"
-    assert "no run is safe to fit the 0.000139 core-hours that are left" in found.reason
+    assert "no run is safe to fit the 0.000139 core-hours that are left;" in found.reason
     assert "the next useful run, at P(" in found.reason and "core-hours expected" in found.reason
     width = uncertainty.at(view.models, PLUS).width
     assert width is not None and f"from {100 * width:.3g} % to" in found.reason
+
+
+def test_exhausted_says_what_is_kept_back_of_the_budget() -> None:
+    """Most of the budget may be unspent when nothing fits beside the validation."""
+    view = replace(lines_done(second_round()), budget_left=0.5, kept=3600.0)
+    found = strategy.strategy()(view, rng())
+    assert isinstance(found, Nothing)
+    assert "the 0.000139 core-hours that are left beside 1 core-hours for the validation;" in found.reason
 
 
 def test_a_run_that_is_too_expensive_is_not_called_converged() -> None:

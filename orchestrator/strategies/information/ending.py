@@ -45,10 +45,11 @@ def _usefulness(item: Rated, stakes: Stakes) -> tuple[bool, float]:
 
 
 def _vain(view: View, stakes: Stakes, best: Rated | None) -> str:
+    kept = f" beside {format_cost(view.kept, view.unit, 3)} for the validation" if view.kept else ""
     left = format_cost(view.budget_left, view.unit, 3)
     if best is None:
-        return f"no run is safe to fit the {left} that are left"
-    return f"no run that fits the {left} left is worth its cost; {_best(view, stakes, best)}"
+        return f"no run is safe to fit the {left} that are left{kept}"
+    return f"no run that fits the {left} left{kept} is worth its cost; {_best(view, stakes, best)}"
 
 
 def _best(view: View, stakes: Stakes, best: Rated | None) -> str:
