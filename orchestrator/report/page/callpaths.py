@@ -263,7 +263,8 @@ def lines_through(subject: Subject, grid: Grid) -> list[Line]:
         if axis.is_categorical or len(axis.stops) < 2:
             continue
         rest = Counter(tuple(pair for pair in point.items if pair[0] != axis.name) for point in points)
-        most = max(rest, key=lambda others: (rest[others], str(others)))
+        asked = {name: value for name, value in grid.default.items if name != axis.name}
+        most = max(rest, key=lambda others: (rest[others], dict(others) == asked, str(others)))
         best = Point.of({**dict(most), axis.name: axis.default})
         ends = float(axis.stops[0]), float(axis.stops[-1])
         x = np.geomspace(*ends, _CURVE) if axis.is_logarithmic else np.linspace(*ends, _CURVE)

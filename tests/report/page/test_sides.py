@@ -51,3 +51,10 @@ def test_without_models_there_are_runs_alone_each_of_its_category() -> None:
     for pair in shown["pairs"]:
         assert all(known["curves"] == [] for known in pair)
         assert np.isfinite(unpacked(pair[0]["measured"])).sum() == 2 * len(POINTS)
+
+
+def test_lines_go_through_the_point_where_other_lines_have_as_many_points() -> None:
+    both = aligned(side(1.0), side(3.0))
+    found = compared(both, ((), ()), Question(points=[Point.of(p=64, n=20)])) | {"facts": []}
+    shown = document(found, ("a", "b"), both, ((), ()))["comparison"]
+    assert [line["at"] for line in shown["lines"] if line["parameter"] == "p"] == [{"n": 20}]
