@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.journal.state import RunStatus, is_rehearsal
+from orchestrator.models.effort import EFFORT
+from orchestrator.models.symbolic import terms_of
 from orchestrator.report import extrapolation
 from orchestrator.report.metrics import meanings
 from orchestrator.report.page import validation
@@ -199,6 +201,8 @@ def _method(rules: Mapping[str, Any]) -> tuple[str, str | None]:
 def warnings(subject: Subject) -> list[str]:
     """Return what a reader must know before trusting the models."""
     texts = extrapolation.of_measured(subject.point, subject.known)
+    times = ({"terms": terms_of(model)} for model in subject.models if model.metric not in EFFORT)
+    texts += extrapolation.steep(list(times), extrapolation.counts(subject.known))
     repeated = any(len(values) > 1 for item in subject.known.items for values in item.values.values())
     if not repeated:
         texts.append("no point was measured more than once: the noise is only estimated from the fit")

@@ -117,6 +117,14 @@ def test_measured_values_outliers_and_curves_are_told() -> None:
         assert set(line["at"]) == {"p", "n"} - {line["parameter"]}
 
 
+def test_the_page_says_that_a_parameter_may_act_exponentially() -> None:
+    values = {Point.of(s=s): (1e-6 * 2.0**s,) * 2 for s in range(8, 15)}
+    known = Measurements(("s",), (Measurement("main", "time", values),))
+    models = registry.load("model", "pmnf")()(known)
+    found = described(Subject(known=known, models=models, point=Point.of(s=17)))
+    assert any("let n = 2**s be the parameter" in text for text in found["head"]["warnings"])
+
+
 def test_the_answer_adds_up_and_names_what_dominates() -> None:
     what = subject(measured(), "pmnf", Point.of(p=256, n=100))
     found = described(what)
