@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
-from typing import assert_never
 
 import numpy as np
 
@@ -26,20 +25,7 @@ from orchestrator.journal.state import InFlight, RunStatus, State
 from orchestrator.journal.writer import Journal, waited
 from orchestrator.models.base import Model
 from orchestrator.policy import decide, failing, stop_rules
-from orchestrator.policy.actions import (
-    Action,
-    Assess,
-    BeginStop,
-    Fit,
-    GiveUp,
-    Pause,
-    Propose,
-    Single,
-    Skip,
-    Stop,
-    Submit,
-    Validate,
-)
+from orchestrator.policy.actions import Action, Assess, Fit, Propose, Single, Submit
 from orchestrator.policy.machine import findings
 from orchestrator.policy.progress import Quality, enough
 from orchestrator.strategies.base import Nothing
@@ -210,31 +196,19 @@ class Controller:
 
     def _perform(self, action: Single) -> None:
         match action:
-            case GiveUp(run, reason):
-                self.commit([events.RunGivenUp(run, reason)])
-            case Skip(run, reason, unaffordable):
-                self.commit([events.RunSkipped(run, reason, unaffordable)])
             case Fit(number):
                 self._fit(number)
             case Assess():
                 self._assess()
             case Propose(number):
                 self._propose(number)
-            case Validate(run):
-                self.commit([events.ValidationProposed(run)])
-            case Pause(cause, detail):
-                self.commit([events.CampaignPaused(cause, detail)])
-            case BeginStop(rule, detail):
-                self.commit([events.StopRuleReached(rule, detail)])
-            case Stop(rule, detail):
-                self.commit([events.CampaignStopped(rule, detail)])
-                self._runtime.publish(self.state, self.models())
-            case _:
-                assert_never(action)
+            case decided:
+                self.commit([decided])
+                if isinstance(decided, events.CampaignStopped):
+                    self._runtime.publish(self.state, self.models())
 
     def _stop(self, rule: str, detail: str) -> None:
-        stop = stop_rules.for_want_of_runs(self.state, rule, detail)
-        self.commit([events.StopRuleReached(stop.rule, stop.detail)])
+        self.commit([stop_rules.for_want_of_runs(self.state, rule, detail)])
 
     def _submit(self, submissions: Sequence[Submit]) -> bool:
         intents = [

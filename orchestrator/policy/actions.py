@@ -1,11 +1,12 @@
-"""What a decision may ask of the loop."""
+"""What a decision may ask of the loop: to journal an event, or to do what then becomes events."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orchestrator.journal import events
 from orchestrator.resources import Reservation
-from orchestrator.types import Attempt, Run
+from orchestrator.types import Attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,23 +19,6 @@ class Submit:
     attempt: Attempt
     reservation: Reservation
     pack: Attempt | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """No further attempt at this run."""
-
-    run: Run
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    """Do not begin this run; ``unaffordable``: because the budget left cannot hold it."""
-
-    run: Run
-    reason: str
-    unaffordable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +40,15 @@ class Propose:
     round: int
 
 
-@dataclass(frozen=True, slots=True)
-class Validate:
-    """Propose one run at the evaluation point."""
-
-    run: Run
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Begin nothing more until somebody resumes the campaign."""
-
-    cause: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class BeginStop:
-    """A stop rule holds: propose nothing more."""
-
-    rule: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Everything is settled: end the campaign."""
-
-    rule: str
-    detail: str
-
-
-Single = GiveUp | Skip | Fit | Assess | Propose | Validate | Pause | BeginStop | Stop
+Decided = (
+    events.RunGivenUp
+    | events.RunSkipped
+    | events.ValidationProposed
+    | events.CampaignPaused
+    | events.StopRuleReached
+    | events.CampaignStopped
+)
+"""Events that are decisions: journaled as they are."""
+Single = Fit | Assess | Propose | Decided
 """What the loop does one by one; attempts are submitted together."""
 Action = Submit | Single

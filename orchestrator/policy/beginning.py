@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator import resources
+from orchestrator.journal.events import RunSkipped
 from orchestrator.journal.state import State, measured_before
 from orchestrator.policy import failing
-from orchestrator.policy.actions import Action, Skip, Submit
+from orchestrator.policy.actions import Action, Submit
 from orchestrator.policy.budget import beside, kept_for_validation, occupied
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan
@@ -47,7 +48,7 @@ def begin(
     tried_again = _tried_again(state)
     for run in plan.waiting:
         if (why := _never_begun(state, estimates, run, fails)) is not None:
-            chosen[run] = Skip(run, why)
+            chosen[run] = RunSkipped(run, why, unaffordable=False)
             continue
         if tried_again.get((run.kind, run.point), run) != run:
             continue  # it waits for another run there, and would fail alike
@@ -115,8 +116,8 @@ def _submissions(plan: JobPlan, job: Job) -> list[Submit]:
     return [Submit(attempt, item, pack) for attempt, item in zip(attempts, reservations, strict=True)]
 
 
-def _unaffordable(left: float, kept: float, run: Run, need: Reservation, unit: CostUnit) -> Skip:
+def _unaffordable(left: float, kept: float, run: Run, need: Reservation, unit: CostUnit) -> RunSkipped:
     comma = "," if "," in (what := occupied(need)) else ""
     cost = format_cost(need.reserved, unit)
     reason = f"{what}{comma} may cost {cost}, {in_unit(left, unit)} are left{beside(kept, unit)}"
-    return Skip(run, reason, unaffordable=True)
+    return RunSkipped(run, reason, unaffordable=True)

@@ -11,19 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orchestrator.journal.events import CampaignStopped, RunGivenUp, RunSkipped, ValidationProposed
 from orchestrator.journal.state import InFlight, RunState, State, has_measured, validation_run
 from orchestrator.policy import failing, stop_rules
-from orchestrator.policy.actions import (
-    Action,
-    Assess,
-    Fit,
-    GiveUp,
-    Propose,
-    Skip,
-    Stop,
-    Submit,
-    Validate,
-)
+from orchestrator.policy.actions import Action, Assess, Fit, Propose, Submit
 from orchestrator.policy.beginning import begin, candidates
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.regions import Region
@@ -76,7 +67,8 @@ def _end(state: State, policy: Policy, now: float) -> list[Action]:
         return [] if rule is None else [rule]
     if _validates(state):
         return []
-    return [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in candidates(state)]
+    why = f"the campaign stops: {state.stopping.rule}"
+    return [RunSkipped(run, why, unaffordable=False) for run in candidates(state)]
 
 
 def _awaits_charges(state: State, now: float) -> bool:
@@ -99,7 +91,7 @@ def _after_all_runs(state: State, policy: Policy, estimates: Estimates, confirmi
     """Return what follows when all runs of a round are settled: models, a stop, or the next round."""
     if state.stopping is not None:
         last = _finish(state, policy, estimates)
-        return [] if confirming and isinstance(last, Stop) else [last]
+        return [] if confirming and isinstance(last, CampaignStopped) else [last]
     if state.rounds_completed < state.round:
         return [Fit(state.round)]
     if state.round == 0:
@@ -138,14 +130,14 @@ def _give_up(state: State, policy: Policy, estimates: Estimates, fails: Sequence
             continue
         reason = f"{_reason(state, run)} ({count(len(item.failures), 'attempt')})"
         if _is_expected(state, run, fails):
-            actions.append(GiveUp(run, reason))
+            actions.append(RunGivenUp(run, reason))
         elif not _may_retry(item, policy):
             timed_out = item.failures[-1] is FailureClass.TIMEOUT  # more time might do
             more = "; retries.timeout permits no further attempt" if timed_out else ""
-            actions.append(GiveUp(run, f"{reason}{more}"))
+            actions.append(RunGivenUp(run, f"{reason}{more}"))
         elif item.failures[-1] is FailureClass.TIMEOUT and not estimates.fits_next(state, run):
             bound = estimates.points[run.point].bound
-            actions.append(GiveUp(run, f"{reason}; {bound} permits no longer one"))
+            actions.append(RunGivenUp(run, f"{reason}; {bound} permits no longer one"))
     return actions
 
 
@@ -177,8 +169,8 @@ def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
         return Fit(state.round)
     if state.validation is None and policy.validation_point is not None and has_measured(state):
         # Skipped with the figures where it does not fit.
-        return Validate(validation_run(state, policy.validation_point))
-    return Stop(state.stopping.rule, state.stopping.detail)
+        return ValidationProposed(validation_run(state, policy.validation_point))
+    return CampaignStopped(state.stopping.rule, state.stopping.detail)
 
 
 def is_paused(state: State) -> bool:

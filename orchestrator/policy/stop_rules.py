@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from orchestrator.journal import setbacks
 from orchestrator.journal.attempt_end import RECENT
+from orchestrator.journal.events import CampaignPaused, StopRuleReached
 from orchestrator.journal.references import is_reference
 from orchestrator.journal.state import ONLY_ZEROS, RunStatus, State, given_up, has_measured
 from orchestrator.policy import failing
-from orchestrator.policy.actions import BeginStop, Pause
 from orchestrator.policy.budget import spent_of
 from orchestrator.policy.rules import Policy
 from orchestrator.units import count, format_cost, in_unit, uncertainty
@@ -19,22 +19,24 @@ from orchestrator.units import count, format_cost, in_unit, uncertainty
 LONGEST_PATIENCE = 10
 
 
-def at_any_time(state: State, policy: Policy, now: float) -> BeginStop | None:
+def at_any_time(state: State, policy: Policy, now: float) -> StopRuleReached | None:
     """Return the stop rule that holds in the middle of a round, too.
 
     Failures at points where the program does not run say nothing of the others.
     """
     if policy.wall_time is not None and state.started is not None and now - state.started >= policy.wall_time:
-        return BeginStop("wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed")
+        return StopRuleReached(
+            "wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed"
+        )
     if state.consecutive_given_up >= policy.failures and _elsewhere(state)[0] >= policy.failures:
         detail = f"{count(state.consecutive_given_up, 'point')} in a row were given up"
-        return BeginStop("failures", f"{detail}; {_cause([reason for _, reason in given_up(state)])}")
+        return StopRuleReached("failures", f"{detail}; {_cause([reason for _, reason in given_up(state)])}")
     rate, failed = policy.failure_rate, [reason for reason in state.recent if reason]
     if rate is None or len(state.recent) < RECENT:
         return None
     if len(failed) >= rate * RECENT and _elsewhere(state)[1] >= rate * RECENT:
         detail = f"{len(failed)} of the last {RECENT} attempts failed"
-        return BeginStop("failure_rate", f"{detail}; {_cause(failed)}")
+        return StopRuleReached("failure_rate", f"{detail}; {_cause(failed)}")
     return None
 
 
@@ -51,7 +53,7 @@ def _elsewhere(state: State) -> tuple[float, float]:
     return len(points), sum(len(item.failures) for _, item in runs)
 
 
-def pause(state: State, policy: Policy) -> Pause | None:
+def pause(state: State, policy: Policy) -> CampaignPaused | None:
     """Return the pause that failures of the infrastructure require before anything more is begun."""
     known = state.setbacks
     if known.since_resumed > 0 and known.since_resumed >= policy.infrastructure:
@@ -62,10 +64,10 @@ def pause(state: State, policy: Policy) -> Pause | None:
         detail = f"{known.tries} tries in a row failed because of it, with growing waits between them"
     else:
         return None
-    return Pause("infrastructure", f"{detail}; {_cause(known.reasons)}")
+    return CampaignPaused("infrastructure", f"{detail}; {_cause(known.reasons)}")
 
 
-def after_round(state: State, policy: Policy) -> BeginStop | None:
+def after_round(state: State, policy: Policy) -> StopRuleReached | None:
     """Return the stop rule that holds after a round: its runs are settled and the models are refitted."""
     return (
         _nothing_fits(state, policy)
@@ -75,7 +77,7 @@ def after_round(state: State, policy: Policy) -> BeginStop | None:
     )
 
 
-def _nothing_fits(state: State, policy: Policy) -> BeginStop | None:
+def _nothing_fits(state: State, policy: Policy) -> StopRuleReached | None:
     """Stop where the round had no run that the budget could hold."""
     chosen = [run for run in state.queue if not is_reference(state, run)]
     items = [state.runs[run] for run in chosen]
@@ -84,58 +86,58 @@ def _nothing_fits(state: State, policy: Policy) -> BeginStop | None:
     if not unaffordable or any(item.status is not RunStatus.SKIPPED for item in items):
         return None
     first = unaffordable[0]
-    return BeginStop(
+    return StopRuleReached(
         "budget",
         f"{spent_of(state, policy)}; no run of the last round fits what is left; first: {first}: "
         f"{state.runs[first].reason}",
     )
 
 
-def _precision(state: State, policy: Policy) -> BeginStop | None:
+def _precision(state: State, policy: Policy) -> StopRuleReached | None:
     """Stop where the intervals are as narrow as the user asks for."""
     if policy.width is not None and state.widest is not None and state.widest <= policy.width:
         detail = f"no relevant interval {_place(state)} is wider than {uncertainty(state.widest)}"
-        return BeginStop("precision", detail)
+        return StopRuleReached("precision", detail)
     return None
 
 
-def _converged(state: State, policy: Policy) -> BeginStop | None:
+def _converged(state: State, policy: Policy) -> StopRuleReached | None:
     """Stop where the intervals at P₊ were as narrow as the noise permits for λ rounds in a row."""
     if policy.rule == "smape" or policy.width is not None or state.narrow_rounds < policy.patience:
         return None
     width, noise = (uncertainty(value or 0.0) for value in (state.uncertainty, state.noise))
-    return BeginStop(
+    return StopRuleReached(
         "converged",
         f"the uncertainty {_place(state)} is {width}, where 90 % of single runs lie within a range of "
         f"{noise}; {spent_of(state, policy)}",
     )
 
 
-def _patience(state: State, policy: Policy) -> BeginStop | None:
+def _patience(state: State, policy: Policy) -> StopRuleReached | None:
     """Stop after λ rounds without gain in which a share of the budget was spent, or ten times as many."""
     rounds = state.rounds_without_improvement
     if rounds < policy.patience:
         return None
     detail = f"{count(rounds, 'round')} without improvement"
     if policy.rule == "smape":
-        return BeginStop("patience", detail)
+        return StopRuleReached("patience", detail)
     if ONLY_ZEROS in state.machine and state.smape == 0:  # further runs would read zeros, too
-        return BeginStop("patience", f"{detail}; {state.machine[ONLY_ZEROS]}")
+        return StopRuleReached("patience", f"{detail}; {state.machine[ONLY_ZEROS]}")
     share = (state.spent - state.spent_at_gain) / policy.budget
     if share < policy.without_gain and rounds < LONGEST_PATIENCE * policy.patience:
         return None
-    return BeginStop("patience", f"{detail}, in which {100 * share:.3g} % of the budget were spent")
+    return StopRuleReached("patience", f"{detail}, in which {100 * share:.3g} % of the budget were spent")
 
 
-def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
+def for_want_of_runs(state: State, rule: str, detail: str) -> StopRuleReached:
     """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured."""
     failed = [reason for _, reason in given_up(state)]
     if failed and not has_measured(state):
-        return BeginStop("failures", f"every run was given up; {_cause(failed)}")
+        return StopRuleReached("failures", f"every run was given up; {_cause(failed)}")
     left_out = failing.warnings(state)
     if failed and not left_out:
         left_out = [f"{count(len(failed), 'run')} given up; {_cause(failed)}"]
-    return BeginStop(rule, "; ".join([detail, *left_out]))
+    return StopRuleReached(rule, "; ".join([detail, *left_out]))
 
 
 def _place(state: State) -> str:

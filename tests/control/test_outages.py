@@ -19,7 +19,7 @@ from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import decide
-from orchestrator.policy.actions import Stop, Submit
+from orchestrator.policy.actions import Submit
 from orchestrator.policy.decide import next_actions
 from orchestrator.policy.rules import Policy
 from orchestrator.report import event_text, log, status, status_text
@@ -94,7 +94,7 @@ def test_charges_are_waited_for_while_accounting_is_away() -> None:
     state = happened(PROPOSED, *intended(RUNS[0]), end, *skipped, completed, rule)
     away = apply(state, events.OutageBegan(what="slurmdbd", since=START, blocking=False), START)
     hour = START + 3600
-    assert next_actions(state, POLICY, hour, estimates()) == [Stop("budget", "")]
+    assert next_actions(state, POLICY, hour, estimates()) == [events.CampaignStopped("budget", "")]
     assert next_actions(away, POLICY, hour, estimates()) == []
     assert next_actions(away, POLICY, START + decide.LONGEST_OUTAGE, estimates()) != []
 

@@ -15,19 +15,7 @@ from orchestrator.journal.references import REASON
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.policy import decide
-from orchestrator.policy.actions import (
-    Action,
-    Assess,
-    BeginStop,
-    Fit,
-    GiveUp,
-    Pause,
-    Propose,
-    Skip,
-    Stop,
-    Submit,
-    Validate,
-)
+from orchestrator.policy.actions import Action, Assess, Fit, Propose, Submit
 from orchestrator.policy.budget import kept_for_validation
 from orchestrator.policy.decide import next_actions
 from orchestrator.policy.estimates import Estimates
@@ -105,9 +93,9 @@ def test_a_run_that_does_not_fit_waits_for_those_in_flight() -> None:
 def test_a_run_that_never_fits_is_skipped_and_cheaper_ones_still_run() -> None:
     state = after(events.RoundProposed(1, RUNS[::-1], ("",) * 3))
     first, *rest = actions(state, replace(POLICY, budget=15.0))
-    assert isinstance(first, Skip) and first.run == RUNS[2]
+    assert isinstance(first, events.RunSkipped) and first.run == RUNS[2]
     assert "3 cores for up to 10 s may cost 0.008333 core-hours, 0.004167 are left" in first.reason
-    assert [type(a) for a in rest] == [Skip, Submit]
+    assert [type(a) for a in rest] == [events.RunSkipped, Submit]
 
 
 def test_a_point_that_fails_is_tried_again_by_one_run_and_the_others_wait_for_it() -> None:
@@ -127,9 +115,9 @@ def test_a_point_that_fails_is_tried_again_by_one_run_and_the_others_wait_for_it
     assert begun_by(actions(works, more)) == [same[1], same[2], RUNS[1]]
     fails = after(finished(same[0], 2, FailureClass.APPLICATION), state=state)
     (given_up,) = actions(fails, more)
-    assert isinstance(given_up, GiveUp) and given_up.run == same[0]
+    assert isinstance(given_up, events.RunGivenUp) and given_up.run == same[0]
     fails = after(events.RunGivenUp(same[0], "why"), state=fails)
-    skipped = [action.run for action in actions(fails, more) if isinstance(action, Skip)]
+    skipped = [action.run for action in actions(fails, more) if isinstance(action, events.RunSkipped)]
     assert skipped == [same[1], same[2]]
 
 
@@ -141,7 +129,7 @@ def test_a_run_is_not_tried_again_within_the_limit_that_it_reached() -> None:
 
     for known in (estimates(), estimates(margin=2.0, longest=11.0)):
         end = first(known)
-        assert isinstance(end, GiveUp)
+        assert isinstance(end, events.RunGivenUp)
         assert end.reason == "timeout: why (1 attempt); measure.time_limit permits no longer one"
     again = [Submit]
     assert [type(first(estimates(limit=11.0)))] == again, "a higher limit"
@@ -157,7 +145,7 @@ def test_a_run_that_would_reach_its_limit_is_not_begun() -> None:
     state, long = after(PROPOSED), estimates(limit=10.0, median=10.06)
     found = next_actions(state, POLICY, 1.0, long)
     why = "it takes 10.1 s by the models, and measure.time_limit is 10 s"
-    assert found == [Skip(run, why) for run in RUNS]
+    assert found == [events.RunSkipped(run, why, unaffordable=False) for run in RUNS]
     assert begun_by(next_actions(state, POLICY, 1.0, estimates(limit=10.0, median=9.9))) == list(RUNS[:2])
     unlimited = estimates(limit=None, median=9e9)
     assert begun_by(next_actions(state._replace(time_limit=5.0), POLICY, 1.0, unlimited)) == list(RUNS[:2])
@@ -176,7 +164,7 @@ def test_what_a_run_may_cost_includes_the_time_until_it_has_ended() -> None:
     state = after(events.RoundProposed(1, RUNS[2:], ("",)))
     slow_to_end = estimates(reserved_seconds=lambda *limits: sum(limits) + 12)
     [skip] = next_actions(state, replace(POLICY, budget=15.0), 1.0, slow_to_end)
-    assert isinstance(skip, Skip)
+    assert isinstance(skip, events.RunSkipped)
     assert "3 cores for up to 10 s, and for 12 s until a run that takes longer has ended, may" in skip.reason
 
 
@@ -185,7 +173,7 @@ def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
     assert actions(state) == [Fit(1)]
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
     (stop,) = actions(state)
-    assert isinstance(stop, BeginStop) and stop.rule == "budget"
+    assert isinstance(stop, events.StopRuleReached) and stop.rule == "budget"
     assert stop.detail.endswith(
         f"no run of the last round fits what is left; first: {RUNS[0]}: too expensive"
     )
@@ -194,12 +182,12 @@ def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
 def test_a_round_that_is_skipped_for_its_time_limit_alone_is_followed_by_another() -> None:
     state = after(PROPOSED)
     for skip in next_actions(state, POLICY, 1.0, estimates(limit=10.0, median=11.0)):
-        assert isinstance(skip, Skip)
+        assert isinstance(skip, events.RunSkipped)
         state = after(events.RunSkipped(skip.run, skip.reason, skip.unaffordable), state=state)
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
     assert actions(state) == [Propose(2)]
     [dear] = next_actions(after(PROPOSED), replace(POLICY, budget=0.5), 1.0, estimates())[:1]
-    assert isinstance(dear, Skip) and dear.unaffordable
+    assert isinstance(dear, events.RunSkipped) and dear.unaffordable
 
 
 @pytest.mark.parametrize(("failure", "attempts"), [(k, v + 1) for k, v in RETRIES.items()])
@@ -213,7 +201,7 @@ def test_each_class_of_failure_has_its_own_number_of_attempts(failure: FailureCl
         end = replace(finished(RUNS[0], number, failure), refused=refused)
         state = after(intended(RUNS[0], number), end, state=state)
     (given_up,) = actions(state)
-    assert isinstance(given_up, GiveUp)
+    assert isinstance(given_up, events.RunGivenUp)
     assert failure in given_up.reason and "why" in given_up.reason
     state = after(events.RunGivenUp(RUNS[0], given_up.reason), state=state)
     assert RUNS[0].point in state.infeasible
@@ -228,7 +216,7 @@ def test_further_repetitions_at_an_infeasible_point_are_skipped() -> None:
         finished(RUNS[0], failure=FailureClass.PARSE),
         events.RunGivenUp(RUNS[0], "no output"),
     )
-    assert actions(state) == [Skip(again, "P(p=1) was given up")]
+    assert actions(state) == [events.RunSkipped(again, "P(p=1) was given up", unaffordable=False)]
 
 
 def test_a_point_that_worked_before_stays_feasible() -> None:
@@ -261,7 +249,7 @@ def test_patience_counts_rounds_without_improvement() -> None:
     assert actions(state) == [Propose(2)]
     state = state._replace(rounds_without_improvement=2)
     (stop,) = actions(state)
-    assert stop == BeginStop(
+    assert stop == events.StopRuleReached(
         "patience", "2 rounds without improvement, in which 3 % of the budget were spent"
     )
 
@@ -281,7 +269,7 @@ def test_patience_wants_a_share_of_the_budget_spent_without_gain_or_very_many_ro
 ) -> None:
     (action,) = actions(without_gain(rounds, spent), replace(POLICY, without_gain=0.2))
     assert action == Propose(2) or stops
-    assert not stops or (isinstance(action, BeginStop) and action.rule == "patience")
+    assert not stops or (isinstance(action, events.StopRuleReached) and action.rule == "patience")
 
 
 @pytest.mark.parametrize(("smape", "stops"), [(0.0, True), (4.0, False)])
@@ -292,14 +280,16 @@ def test_a_campaign_that_reads_only_zeros_does_not_spend_a_fifth_of_its_budget(
     zeros = immutables.Map({"only zeros": "every value of time is zero: why"})
     state = without_gain(2, 11.0)._replace(machine=zeros, smape=smape)
     (action,) = actions(state, replace(POLICY, without_gain=0.2))
-    stop = BeginStop("patience", "2 rounds without improvement; every value of time is zero: why")
+    stop = events.StopRuleReached(
+        "patience", "2 rounds without improvement; every value of time is zero: why"
+    )
     assert action == (stop if stops else Propose(2))
 
 
 def test_the_rule_of_the_papers_is_patience_alone() -> None:
     papers = replace(POLICY, rule="smape", without_gain=0.2)
     (stop,) = actions(without_gain(2, 11.0), papers)
-    assert stop == BeginStop("patience", "2 rounds without improvement")
+    assert stop == events.StopRuleReached("patience", "2 rounds without improvement")
     narrow = without_gain(1, 11.0)._replace(narrow_rounds=9)
     assert actions(narrow, papers) == [Propose(2)]
 
@@ -317,7 +307,7 @@ def rounds_of_width(*widths: float) -> State:
 
 def test_intervals_as_narrow_as_the_noise_permits_in_enough_rounds_stop_the_campaign() -> None:
     (stop,) = actions(rounds_of_width(0.2, 0.04, 0.03))
-    assert isinstance(stop, BeginStop) and stop.rule == "converged"
+    assert isinstance(stop, events.StopRuleReached) and stop.rule == "converged"
     assert "is 3 %, where 90 % of single runs lie within a range of 10 %" in stop.detail
     assert actions(rounds_of_width(0.04, 0.2, 0.03)) == [Propose(4)]  # not in a row
 
@@ -341,7 +331,7 @@ def test_narrow_intervals_at_the_evaluation_point_stop_the_campaign() -> None:
         *ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.02, improved=True, widest=0.04)
     )
     (stop,) = actions(state, replace(POLICY, width=0.05))
-    assert isinstance(stop, BeginStop) and stop.rule == "precision"
+    assert isinstance(stop, events.StopRuleReached) and stop.rule == "precision"
 
 
 def test_one_wide_interval_is_enough_to_go_on() -> None:
@@ -355,16 +345,16 @@ def test_wall_time_stops_proposing_but_lets_runs_in_flight_finish() -> None:
     limited = replace(POLICY, wall_time=60.0)
     state = after(PROPOSED, intended(RUNS[0]))
     (stop,) = actions(state, limited, now=61.0)
-    assert isinstance(stop, BeginStop) and stop.rule == "wall_time"
+    assert isinstance(stop, events.StopRuleReached) and stop.rule == "wall_time"
     state = after(events.StopRuleReached(stop.rule, stop.detail), state=state)
     dropped = actions(state, limited, now=62.0)
-    assert [type(a) for a in dropped] == [Skip, Skip]
+    assert [type(a) for a in dropped] == [events.RunSkipped, events.RunSkipped]
     state = after(*(events.RunSkipped(run, "stop") for run in RUNS[1:]), state=state)
     assert actions(state, limited, now=63.0) == []  # one is still in flight
     state = after(finished(RUNS[0]), state=state)
     assert actions(state, limited, now=64.0) == [Fit(1)]
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
-    assert actions(state, limited, now=65.0) == [Stop(stop.rule, stop.detail)]
+    assert actions(state, limited, now=65.0) == [events.CampaignStopped(stop.rule, stop.detail)]
 
 
 def test_what_waits_when_the_campaign_stops_need_not_begin() -> None:
@@ -394,14 +384,14 @@ def test_a_validation_is_not_withdrawn_though_the_campaign_stops() -> None:
 
 def test_failures_in_a_row_stop_the_campaign() -> None:
     (stop,) = actions(after(*ONE_MEASURED)._replace(consecutive_given_up=3))
-    assert isinstance(stop, BeginStop) and stop.rule == "failures"
+    assert isinstance(stop, events.StopRuleReached) and stop.rule == "failures"
 
 
 def test_a_stop_because_of_failures_tells_the_most_frequent_reason() -> None:
     state = after(*ONE_MEASURED)
     state = state._replace(recent=("", *["application: exit code 7"] * 4, *["timeout: ended at 10 s"] * 15))
     (stop,) = actions(state, replace(POLICY, failure_rate=0.75))
-    assert stop == BeginStop(
+    assert stop == events.StopRuleReached(
         "failure_rate",
         "19 of the last 20 attempts failed; most often (15 of 19): timeout: ended at 10 s",
     )
@@ -428,7 +418,7 @@ def test_a_budget_that_late_ends_of_jobs_used_up_says_so() -> None:
     again = after(events.RoundProposed(2, RUNS[1:], ("",) * 2), state=done)
     full = after(*skipped, completed(2), state=again)
     (stop,) = actions(full)
-    assert isinstance(stop, BeginStop) and stop.rule == "budget"
+    assert isinstance(stop, events.StopRuleReached) and stop.rule == "budget"
     assert "0.02361 of them because jobs were charged longer than their time limits" in stop.detail
     usual = after(PROPOSED, intended(RUNS[0]), finished(RUNS[0], cost=5.0))
     assert usual.beyond == 0 and late.beyond == 85.0
@@ -444,24 +434,24 @@ def test_a_round_of_which_only_the_reference_run_fits_is_the_last() -> None:
         proposed, events.RunSkipped(RUNS[1], "no budget"), *measured(RUNS[2:]), completed(2), state=done
     )
     (stop,) = actions(again)
-    assert isinstance(stop, BeginStop) and stop.rule == "budget"
+    assert isinstance(stop, events.StopRuleReached) and stop.rule == "budget"
 
 
 def test_the_validation_run_follows_the_stop_rule_if_the_budget_allows() -> None:
     state, wanted = stopping_with(100.0)
     run = Run(Point.of(p=9))
-    assert actions(state, wanted) == [Validate(run)]
+    assert actions(state, wanted) == [events.ValidationProposed(run)]
     state = after(events.ValidationProposed(run), state=state)
     assert actions(state, wanted) == [Submit(Attempt(run), reservation(run))]
     state = after(intended(run), finished(run), state=state)
-    assert actions(state, wanted) == [Stop("patience", "enough")]
+    assert actions(state, wanted) == [events.CampaignStopped("patience", "enough")]
 
 
 def test_nothing_is_validated_where_nothing_was_measured() -> None:
     wanted = replace(POLICY, validation_point=Point.of(p=9))
     skipped = [events.RunGivenUp(run, "application: exit code 1") for run in RUNS]
     state = after(PROPOSED, *skipped, completed(1), events.StopRuleReached("failures", "all failed"))
-    assert actions(state, wanted) == [Stop("failures", "all failed")]
+    assert actions(state, wanted) == [events.CampaignStopped("failures", "all failed")]
 
 
 @pytest.mark.parametrize(("now", "waits"), [(100.0, True), (95.0, True), (701.0, False), (-9e4, False)])
@@ -475,23 +465,23 @@ def test_what_an_attempt_cost_is_waited_for_ten_minutes_whatever_the_clock_says(
         events.StopRuleReached("patience", "enough"),
         state=state,
     )
-    expected = [] if waits else [Stop("patience", "enough")]
+    expected = [] if waits else [events.CampaignStopped("patience", "enough")]
     assert actions(state._replace(time=100.0), POLICY, now) == expected
 
 
 def test_a_validation_beyond_the_budget_is_skipped_with_the_figures_and_possible_with_more() -> None:
     state, wanted = stopping_with(90.0)  # 3 are spent, 90 would be needed
     run = Run(Point.of(p=9))
-    assert actions(state, wanted) == [Validate(run)]
+    assert actions(state, wanted) == [events.ValidationProposed(run)]
     state = after(events.ValidationProposed(run), state=state)
     [skip] = actions(state, wanted)
-    assert isinstance(skip, Skip)
+    assert isinstance(skip, events.RunSkipped)
     assert skip.reason == "9 cores for up to 10 s may cost 0.025 core-hours, 0.02417 are left"
     state = after(events.RunSkipped(run, skip.reason), state=state)
-    assert actions(state, wanted) == [Stop("patience", "enough")]
+    assert actions(state, wanted) == [events.CampaignStopped("patience", "enough")]
     stopped = after(events.CampaignStopped("patience", "enough"), events.CampaignChanged({}), state=state)
     again = after(events.StopRuleReached("patience", "enough"), state=stopped)
-    assert actions(again, replace(wanted, budget=93.0)) == [Validate(run)]
+    assert actions(again, replace(wanted, budget=93.0)) == [events.ValidationProposed(run)]
 
 
 def test_a_validation_gets_as_much_time_as_the_budget_left_holds_if_it_is_expected_to_suffice() -> None:
@@ -501,7 +491,7 @@ def test_a_validation_gets_as_much_time_as_the_budget_left_holds_if_it_is_expect
     assert isinstance(submit, Submit) and submit.reservation.limit == pytest.approx(87 / 9)
     assert state.spent + submit.reservation.reserved <= 90
     [skip] = next_actions(state, wanted, 1.0, estimates(seconds=9.8))
-    assert isinstance(skip, Skip)
+    assert isinstance(skip, events.RunSkipped)
 
 
 def test_an_impossible_event_tells_the_story_of_its_run() -> None:
@@ -547,10 +537,6 @@ def react(action: Action, state: State) -> list[events.Event]:
     match action:
         case Submit(attempt, need):
             return [attempt_intended(attempt, need.limit, cores=need.cores, reserved=need.reserved)]
-        case GiveUp(run, reason):
-            return [events.RunGivenUp(run, reason)]
-        case Skip(run, reason, unaffordable):
-            return [events.RunSkipped(run, reason, unaffordable)]
         case Fit(number):
             return [events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)]
         case Assess():
@@ -558,14 +544,8 @@ def react(action: Action, state: State) -> list[events.Event]:
         case Propose(number):
             runs = tuple(replace(run, repetition=number) for run in RUNS)
             return [events.RoundProposed(number, runs, ("",) * 3)]
-        case Validate(run):
-            return [events.ValidationProposed(run)]
-        case Pause(cause, detail):
-            return [events.CampaignPaused(cause, detail)]
-        case BeginStop(rule, detail):
-            return [events.StopRuleReached(rule, detail)]
-        case Stop(rule, detail):
-            return [events.CampaignStopped(rule, detail)]
+        case decided:
+            return [decided]
 
 
 def draw_outcome(data: st.DataObject, attempt: Attempt, state: State) -> events.Event:
@@ -589,11 +569,11 @@ def test_models_of_what_is_left_are_assessed_once_before_anything_is_decided() -
     policy = replace(POLICY, patience=2)
     rounds = [events.RoundCompleted(round=1, smape=5.0, width=0.02, improved=True, narrow=True)] * 2
     before = after(*ONE_MEASURED, *rounds)
-    assert [type(action) for action in actions(before, policy)] == [BeginStop]
+    assert [type(action) for action in actions(before, policy)] == [events.StopRuleReached]
     run = next(run for run, item in before.runs.items() if item.status is RunStatus.MEASURED)
     gone = after(events.MeasurementsDiscarded((run,), "hot"), state=before)
     assert actions(gone, policy) == [Assess()]
-    for narrow, next_one in ((True, BeginStop), (False, Propose)):
+    for narrow, next_one in ((True, events.StopRuleReached), (False, Propose)):
         assessed = events.ModelsAssessed(smape=5.0, width=0.03, widest=0.03, noise=0.1, narrow=narrow)
         now = after(assessed, state=gone)
         assert (now.uncertainty, now.smape, now.rounds_without_improvement) == (0.03, 5.0, 0)
@@ -667,6 +647,6 @@ def test_a_run_gets_the_limit_that_fits_the_budget_if_that_is_what_it_likely_tak
     assert isinstance(submit, Submit)
     assert 10.0 <= submit.reservation.limit <= 12.5 and submit.reservation.reserved <= 50.0
     [skip] = next_actions(state, policy, 1.0, estimates(60.0, longest=13.0, margin=2.0))
-    assert isinstance(skip, Skip)
+    assert isinstance(skip, events.RunSkipped)
     [skip] = next_actions(state, policy, 1.0, estimates(60.0))
-    assert isinstance(skip, Skip), "nothing is known of it"
+    assert isinstance(skip, events.RunSkipped), "nothing is known of it"

@@ -14,7 +14,7 @@ from orchestrator.journal import events
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import failing
-from orchestrator.policy.actions import BeginStop, GiveUp, Skip, Submit
+from orchestrator.policy.actions import Submit
 from orchestrator.policy.budget import kept_for_validation
 from orchestrator.policy.decide import next_actions
 from orchestrator.policy.failing import regions
@@ -342,7 +342,7 @@ def test_runs_of_the_round_that_would_fail_alike_are_not_begun() -> None:
     state = after(large(SIZES), small(SIZES), (further, inside))
     said = next_actions(state, POLICY, 100.0, estimates())
     (begun,) = (item for item in said if isinstance(item, Submit))
-    (skipped,) = (item for item in said if isinstance(item, Skip))
+    (skipped,) = (item for item in said if isinstance(item, events.RunSkipped))
     assert begun.attempt.run.point == further
     assert skipped.run.point == inside
     assert skipped.reason.startswith("left out: n >= 300 (all 6 points")
@@ -362,7 +362,7 @@ def test_a_validation_is_neither_made_nor_paid_for_where_the_program_fails(n: in
         state = apply(state, event, 0.0)
     said = next_actions(state, policy, 100.0, known)
     assert [item.attempt.run for item in said if isinstance(item, Submit)] == [run] * (not fails)
-    skipped = [item.reason for item in said if isinstance(item, Skip)]
+    skipped = [item.reason for item in said if isinstance(item, events.RunSkipped)]
     assert [reason.startswith("left out: n >= 300") for reason in skipped] == [True] * fails
 
 
@@ -385,7 +385,7 @@ def test_what_fails_as_others_around_it_did_has_no_further_attempt(
     for event in (flight, failed):
         state = apply(state, event, 50.0)
     (action,) = next_actions(state, POLICY, 100.0, estimates())
-    assert isinstance(action, Submit if again else GiveUp)
+    assert isinstance(action, Submit if again else events.RunGivenUp)
 
 
 def test_failures_where_the_program_does_not_run_stop_no_campaign() -> None:
@@ -398,8 +398,8 @@ def test_failures_where_the_program_does_not_run_stop_no_campaign() -> None:
 def test_failures_everywhere_stop_a_campaign() -> None:
     broken = [SIZES[0], *large(SIZES)]  # one of them where others run
     said = next_actions(after(broken, small(SIZES)[1:]), POLICY, 100.0, estimates())
-    assert [(type(item), item.rule) for item in said if isinstance(item, BeginStop)] == [
-        (BeginStop, "failures")
+    assert [(type(item), item.rule) for item in said if isinstance(item, events.StopRuleReached)] == [
+        (events.StopRuleReached, "failures")
     ]
 
 

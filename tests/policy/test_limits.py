@@ -18,7 +18,7 @@ from orchestrator.journal import events, nodes
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunState, State, StopReason
 from orchestrator.policy import decide
-from orchestrator.policy.actions import Action, BeginStop, Stop
+from orchestrator.policy.actions import Action
 from orchestrator.policy.limits import (
     MORE_MEMORY,
     RAISE,
@@ -173,7 +173,7 @@ def test_a_campaign_stops_when_most_attempts_fail(failing: int, rule: str | None
     now = after([(1.0, "n1", failed)] * failing + [(1.0, "n1", {})] * (20 - failing))
     policy = Policy(budget=1e6, patience=3, failures=99, max_pending=1, retries={}, failure_rate=0.75)
     [first, *_] = decide.next_actions(now, policy, 0.0, estimates())
-    assert (first.rule if isinstance(first, BeginStop) else None) == rule
+    assert (first.rule if isinstance(first, events.StopRuleReached) else None) == rule
 
 
 def test_a_charge_that_accounting_confirms_later_replaces_the_estimate() -> None:
@@ -195,7 +195,7 @@ def test_the_end_waits_for_charges_but_not_for_ever() -> None:
         return decide.next_actions(now, policy, later, estimates())
 
     assert actions(decide.CONFIRMATION - 1) == []
-    assert actions(decide.CONFIRMATION + 1) == [Stop("exhausted", "over")]
+    assert actions(decide.CONFIRMATION + 1) == [events.CampaignStopped("exhausted", "over")]
 
 
 def lacking(memory: int, measured: bool, campaign: Mapping[str, Any]) -> State:

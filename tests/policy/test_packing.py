@@ -15,7 +15,7 @@ from orchestrator.journal import events
 from orchestrator.journal.allocations import JobCosts, after_job
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.policy.actions import Action, BeginStop, Fit, Propose, Skip, Stop, Submit
+from orchestrator.policy.actions import Action, Fit, Propose, Submit
 from orchestrator.policy.decide import next_actions
 from orchestrator.policy.packing import MOST, SharingRules
 from orchestrator.policy.rules import Policy
@@ -326,7 +326,7 @@ def test_shared_jobs_never_overspend_and_never_stop_what_could_go_on(
         if state.stopped is not None:
             break
         for action in decided(state, how, policy):
-            if isinstance(action, Skip):  # alone, and with all charges known, it could not begin
+            if isinstance(action, events.RunSkipped):  # alone, with all charges known, it could not begin
                 assert not state.in_flight and not state.unconfirmed
                 assert state.spent + reservation(action.run).reserved > budget
             state = apply(state, react(action), state.time)
@@ -374,14 +374,10 @@ def react(action: Action) -> events.Event:
                 reserved=need.reserved,
                 pack=str(pack) if pack else "",
             )
-        case Skip(run, reason, unaffordable):
-            return events.RunSkipped(run, reason, unaffordable)
         case Fit(number):
             return events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)
-        case BeginStop(rule, detail):
-            return events.StopRuleReached(rule, detail)
-        case Stop(rule, detail):
-            return events.CampaignStopped(rule, detail)
+        case events.RunSkipped() | events.StopRuleReached() | events.CampaignStopped():
+            return action
         case Propose():
             return events.StopRuleReached("exhausted", "one round is enough")
     pytest.fail(f"unexpected {action}")

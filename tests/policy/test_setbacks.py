@@ -10,7 +10,7 @@ from orchestrator.journal import events, setbacks
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
 from orchestrator.policy import decide
-from orchestrator.policy.actions import Action, GiveUp, Pause, Submit
+from orchestrator.policy.actions import Action, Submit
 from orchestrator.policy.decide import next_actions
 from orchestrator.policy.rules import Policy
 from orchestrator.types import Attempt, FailureClass, Point, Run
@@ -68,7 +68,7 @@ def test_a_run_is_repeated_with_waits_that_double_and_counts_for_no_stop_rule() 
     assert waits == [0, 0, 60, 120, 240, 480, 960, 1800, 1800, 1800]
     assert night.state.recent == () and night.state.spent == setbacks.MOST
     (pause,) = night.actions()
-    assert isinstance(pause, Pause)
+    assert isinstance(pause, events.CampaignPaused)
     assert pause.cause == "infrastructure" and "10 tries in a row failed" in pause.detail
     assert pause.detail.endswith("most often (10 of 10): Slurm: NODE_FAIL")
 
@@ -106,7 +106,7 @@ def paused() -> Night:
         night.until_begun()
         night.fails(cost)
     (pause,) = night.actions()
-    assert isinstance(pause, Pause)
+    assert isinstance(pause, events.CampaignPaused)
     assert "cost 0.03056 core-hours, 0.02778 are allowed" in pause.detail
     night.happens(events.CampaignPaused(pause.cause, pause.detail))
     return night
@@ -125,7 +125,7 @@ def test_beyond_its_share_of_the_budget_a_campaign_pauses_until_a_controller_sta
     assert [type(action) for action in night.actions()] == [Submit], "another share of 100"
     night.until_begun()
     night.fails(2.0)
-    assert [type(action) for action in night.actions()] == [Pause]
+    assert [type(action) for action in night.actions()] == [events.CampaignPaused]
 
 
 def test_a_controller_that_starts_without_a_pause_changes_no_bound() -> None:
@@ -156,7 +156,7 @@ def test_attempts_that_the_user_ended_or_slurm_refused_are_no_setbacks(change: s
     end = attempt_finished(Attempt(ONE), 0.0, failure=FailureClass.INFRASTRUCTURE, reason="no")
     night.happens(replace(end, cancelled=change == "cancelled", refused=change == "refused"))
     assert night.state.setbacks == setbacks.NONE
-    expected = Submit if change == "cancelled" else GiveUp
+    expected = Submit if change == "cancelled" else events.RunGivenUp
     assert [type(action) for action in night.actions()] == [expected]
 
 
