@@ -6,6 +6,6 @@
 - Parts of the replay: `attempt_end`, `setbacks` and `nodes` for failures, `allocations` of shared jobs,
   `discards`, `references`, and `executables`.
 - What is read from the state: `measurements` for models and strategies, `differences` between campaigns.
-- `snapshot` keeps a state as JSON, so that looking at a campaign needs no replay: `state_form` by `forms`. A
-  new field of the state needs a form there if JSON does not have its type.
+- `snapshot` keeps a state as JSON, so that looking at a campaign needs no replay. How events and states are
+  JSON follows from the types of their fields: `forms`.
 """

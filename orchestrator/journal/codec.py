@@ -72,7 +72,7 @@ def decode(line: bytes) -> Entry:
     data: dict[str, Any] = orjson.loads(body + b"}")
     if data["schema"] > events.SCHEMA:
         raise NewerVersion(f"it has schema {data['schema']}, this version reads up to {events.SCHEMA}")
-    if data["event"] not in events.NAMES:
+    if data["event"] not in events.TYPES:
         raise NewerVersion(f"it holds an event {data['event']!r}, which this version does not know")
     try:
         event = events.from_json(data["event"], data["data"])

@@ -2,17 +2,19 @@
 
 A journal outlives the version that wrote it: fields may be added (with a default), never renamed and
 never given another meaning; unknown fields of a newer version are ignored. ``SCHEMA`` changes only when
-an older program could not read a journal correctly any more.
+an older program could not read a journal correctly any more. The name of a class is that of its events in the
+journal (`_name`), so it stays, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from functools import lru_cache
-from typing import Any
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
-from orchestrator.types import Attempt, FailureClass, Point, Run, RunKind, Value
+from orchestrator.journal.forms import form_of
+from orchestrator.types import Attempt, FailureClass, Run
 
 SCHEMA = 1
 
@@ -387,81 +389,15 @@ Event = (
 )
 
 
-def run_to_json(run: Run) -> dict[str, Any]:
-    """Return a run as it stands in events, JSON-ready."""
-    return {"point": run.point.as_dict(), "kind": run.kind, "repetition": run.repetition}
+def _name(kind: type[Any]) -> str:
+    """Return how the journal calls a type of events: ``run_given_up`` of `RunGivenUp`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
-@lru_cache(maxsize=1 << 18)
-def _run(items: tuple[tuple[str, Value], ...], kind: RunKind, repetition: int) -> Run:
-    return Run(Point(items), kind, repetition)
-
-
-def run_from_json(data: Mapping[str, Any]) -> Run:
-    """Rebuild a run; each stands in several events, and one object serves them all."""
-    return _run(tuple(data["point"].items()), data["kind"], data["repetition"])
-
-
-def attempt_to_json(attempt: Attempt) -> dict[str, Any]:
-    """Return an attempt as it stands in events, JSON-ready."""
-    return {**run_to_json(attempt.run), "attempt": attempt.number}
-
-
-def attempt_from_json(data: Mapping[str, Any]) -> Attempt:
-    """Rebuild an attempt."""
-    return Attempt(run_from_json(data), data["attempt"])
-
-
-# Fields that are not JSON by themselves: name -> (to JSON, from JSON).
-_CODECS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "run": (run_to_json, run_from_json),
-    "runs": (
-        lambda runs: [run_to_json(run) for run in runs],
-        lambda data: tuple(run_from_json(item) for item in data),
-    ),
-    "reasons": (list, tuple),
-    "blamed": (list, tuple),
-    "news": (list, tuple),
-    "on": (list, tuple),
-    "attempt": (attempt_to_json, attempt_from_json),
-    "failure": (
-        lambda failure: None if failure is None else str(failure),
-        lambda data: None if data is None else FailureClass(data),
-    ),
-}
-
-_NAMES: dict[type[Any], str] = {
-    CampaignStarted: "campaign_started",
-    CampaignChanged: "campaign_changed",
-    ControllerStarted: "controller_started",
-    ControllerStopped: "controller_stopped",
-    ExecutableReplaced: "executable_replaced",
-    RoundProposed: "round_proposed",
-    AttemptIntended: "attempt_intended",
-    AttemptSubmitted: "attempt_submitted",
-    AttemptStarted: "attempt_started",
-    AttemptWithdrawn: "attempt_withdrawn",
-    AttemptFinished: "attempt_finished",
-    AttemptCharged: "attempt_charged",
-    RunGivenUp: "run_given_up",
-    RunSkipped: "run_skipped",
-    RoundCompleted: "round_completed",
-    ModelsAssessed: "models_assessed",
-    StopRuleReached: "stop_rule_reached",
-    CampaignPaused: "campaign_paused",
-    OutageBegan: "outage_began",
-    OutageEnded: "outage_ended",
-    ValidationProposed: "validation_proposed",
-    RereadBegan: "reread_began",
-    AttemptReread: "attempt_reread",
-    RereadCompleted: "reread_completed",
-    MeasurementsDiscarded: "measurements_discarded",
-    MeasurementsRestored: "measurements_restored",
-    CampaignStopped: "campaign_stopped",
-}
-_TYPES = {name: kind for kind, name in _NAMES.items()}
-NAMES = frozenset(_TYPES)
-_FIELDS = {kind: tuple(item.name for item in fields(kind)) for kind in _NAMES}
+TYPES: Mapping[str, type[Any]] = {_name(kind): kind for kind in get_args(Event)}
+"""By their name in the journal."""
+_NAMES = {kind: name for name, kind in TYPES.items()}
+_FORMS = {kind: form_of(kind) for kind in get_args(Event)}
 
 
 def name_of(event: Event) -> str:
@@ -471,10 +407,7 @@ def name_of(event: Event) -> str:
 
 def to_json(event: Event) -> dict[str, Any]:
     """Return the JSON-ready content of an event (without its name)."""
-    data = {}
-    for name in _FIELDS[type(event)]:
-        value = getattr(event, name)
-        data[name] = _CODECS[name][0](value) if name in _CODECS else value
+    data: dict[str, Any] = _FORMS[type(event)].pack(event)
     return data
 
 
@@ -486,11 +419,5 @@ def from_json(name: str, data: Mapping[str, Any]) -> Event:
     KeyError, TypeError, ValueError
         For an unknown name, or content that is not an event of that name.
     """
-    kind = _TYPES[name]
-    known = {
-        key: _CODECS[key][1](data[key]) if key in _CODECS else data[key]
-        for key in _FIELDS[kind]
-        if key in data
-    }
-    event: Event = kind(**known)
+    event: Event = _FORMS[TYPES[name]].unpack(data)
     return event

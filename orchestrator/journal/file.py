@@ -15,6 +15,7 @@ from typing import NamedTuple
 from orchestrator.errors import DamagedJournal, JournalError, NoCampaign
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry, NewerVersion, TornLine, compact, decode
+from orchestrator.journal.forms import RUN
 from orchestrator.storage import YAML_SUFFIXES
 from orchestrator.types import Run
 from orchestrator.units import closest
@@ -83,7 +84,7 @@ def about(path: Path, run: Run) -> Iterator[Entry]:
     JournalError
         If the file cannot be read, or one of these lines is damaged.
     """
-    named = compact(events.run_to_json(run))[:-1]
+    named = compact(RUN.pack(run))[:-1]
     packs = (f'"pack":{compact(name)}' for name in _packs(scan_for(path, [named])))
     names = ("controller_started", "reread_began", "reread_completed")  # of what concerns all runs
     wanted = [named, *(f'"event":"{name}"' for name in names), *packs]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.journal.state import RunStatus, State
-from orchestrator.types import Point, Run
+from orchestrator.journal.state import RunState, RunStatus, State
+from orchestrator.types import Point
 
 REASON = "reference: "
 """How the reasons of reference runs begin."""
@@ -24,14 +24,14 @@ class References:
     reserved: float = 0.0
 
 
-def is_reference(state: State, run: Run) -> bool:
+def is_reference(item: RunState) -> bool:
     """Return whether a run was proposed only to see a drift."""
-    return state.reasons.get(run, "").startswith(REASON)
+    return item.chosen.startswith(REASON)
 
 
 def references(state: State) -> References:
     """Return the reference runs so far."""
-    chosen = [run for run, reason in state.reasons.items() if reason.startswith(REASON)]
+    chosen = [run for run, item in state.runs.items() if is_reference(item)]
     chosen.sort(key=lambda run: run.id)
     reserved = {attempt.run: item.reserved for attempt, item in state.in_flight.items()}
     return References(

@@ -151,12 +151,11 @@ def _executable_replaced(event: events.ExecutableReplaced, state: State) -> Stat
 @_apply.register
 def _round_proposed(event: events.RoundProposed, state: State) -> State:
     runs = state.runs.mutate()
-    reasons = state.reasons.mutate()
     last = {kind: known.mutate() for kind, known in state.proposed.items()}
     for run, reason in zip(event.runs, event.reasons, strict=True):
         # A run that was skipped before keeps the number of its attempts: their directories exist.
-        runs[run] = runs.get(run, RunState())._replace(status=RunStatus.WAITING, round=event.round)
-        reasons[run] = reason
+        before = runs.get(run, RunState())
+        runs[run] = before._replace(status=RunStatus.WAITING, round=event.round, chosen=reason)
         known = last.setdefault(run.kind, immutables.Map().mutate())
         known[run.point] = max(run.repetition, known.get(run.point, 0))
     return state._replace(
@@ -164,7 +163,6 @@ def _round_proposed(event: events.RoundProposed, state: State) -> State:
         queue=event.runs,
         next=0,
         runs=runs.finish(),
-        reasons=reasons.finish(),
         note=event.note,
         proposed=immutables.Map({kind: known.finish() for kind, known in last.items()}),
     )
@@ -327,7 +325,8 @@ def _validation_proposed(event: events.ValidationProposed, state: State) -> Stat
         # Attempts that were made before a campaign was resumed keep their directories and their cost. The
         # limits that they reached are known to be too short.
         runs=state.runs.set(
-            event.run, RunState(attempts=known.attempts, cost=known.cost, reached=known.reached)
+            event.run,
+            RunState(attempts=known.attempts, cost=known.cost, reached=known.reached, chosen=known.chosen),
         ),
         queue=(event.run,),
         next=0,

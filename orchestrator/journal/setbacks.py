@@ -7,7 +7,6 @@ attempts may cost, and a number of tries in a row.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,14 +24,15 @@ class Setbacks(NamedTuple):
     after a pause; ``tries``: how often in a row attempts were begun and failed, those that were begun
     together being one try; ``last``: when one failed last (Unix seconds); ``reasons`` of the last ones;
     ``since``: when the first attempt of the present try failed. What was begun before belongs to that try.
+    Instants are those of the last try, of which there may be none yet.
     """
 
     charged: float = 0.0
     granted: float = 0.0
     tries: int = 0
-    last: float = -math.inf
+    last: float = 0.0
     reasons: tuple[str, ...] = ()
-    since: float = -math.inf
+    since: float = 0.0
 
     @property
     def wait(self) -> float:

@@ -55,7 +55,8 @@ class RunState(NamedTuple):
     CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs;
     ``refused``: how many attempts the executor did not take; ``unaffordable``: whether it was skipped because
     the budget could not hold it; ``round``: the round that proposed it, 0 for a validation run;
-    ``reached``: the longest time limit that ended one of its attempts, in seconds, also under earlier rules.
+    ``reached``: the longest time limit that ended one of its attempts, in seconds, also under earlier rules;
+    ``chosen``: why it was proposed.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -76,6 +77,7 @@ class RunState(NamedTuple):
     unaffordable: bool = False
     round: int = 0
     reached: float = 0.0
+    chosen: str = ""
 
     @property
     def timed_out(self) -> bool:
@@ -183,7 +185,6 @@ class State(NamedTuple):
     queue: tuple[Run, ...] = ()
     next: int = 0  # position in the queue
     failed: tuple[Run, ...] = ()
-    reasons: immutables.Map[Run, str] = immutables.Map()
     note: str = ""  # of the last round
     runs: immutables.Map[Run, RunState] = immutables.Map()
     proposed: Proposed = immutables.Map()  # last repetitions

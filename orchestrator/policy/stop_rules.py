@@ -79,7 +79,7 @@ def after_round(state: State, policy: Policy) -> StopRuleReached | None:
 
 def _nothing_fits(state: State, policy: Policy) -> StopRuleReached | None:
     """Stop where the round had no run that the budget could hold."""
-    chosen = [run for run in state.queue if not is_reference(state, run)]
+    chosen = [run for run in state.queue if not is_reference(state.runs[run])]
     items = [state.runs[run] for run in chosen]
     # Those that are skipped for other reasons, such as a new time limit, are not proposed again.
     unaffordable = [run for run, item in zip(chosen, items, strict=True) if item.unaffordable]

@@ -12,11 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
-from orchestrator.journal.forms import Form, record
+from orchestrator.journal.forms import form_of
 from orchestrator.journal.replay import apply
 from orchestrator.journal.snapshot import Fold
 from orchestrator.journal.state import State
-from orchestrator.journal.state_form import STATE
 from orchestrator.journal.writer import LOCK_NAME, holder
 from orchestrator.storage import iso
 
@@ -30,9 +29,6 @@ _REFITS = (
     events.MeasurementsDiscarded,
     events.MeasurementsRestored,
 )
-
-
-_FIELDS = ("host", "pid", "began", "stopped", "refitted")  # as a snapshot has them
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,19 +72,7 @@ def _take(known: Journaled, entry: Entry) -> Journaled:
     return Journaled(apply(known.state, entry.event, entry.time), known.controllers)
 
 
-JOURNALED = Fold(
-    "state",
-    lambda: Journaled(State(), ControllerHistory()),
-    _take,
-    record(
-        Journaled,
-        state=STATE,
-        controllers=Form(
-            lambda found: [getattr(found, name) for name in _FIELDS],
-            lambda data: ControllerHistory(**dict(zip(_FIELDS, data, strict=True))),
-        ),
-    ),
-)
+JOURNALED = Fold("state", lambda: Journaled(State(), ControllerHistory()), _take, form_of(Journaled))
 
 
 def no_controller(since: float | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from orchestrator.journal import allocations, events, executables
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import require_campaign
-from orchestrator.journal.forms import ATTEMPT, EVENT, PLAIN, RUN, Form, members, pairs, record, sequence
+from orchestrator.journal.forms import form_of
 from orchestrator.journal.references import REASON
 from orchestrator.journal.snapshot import Fold, read_through
 from orchestrator.journal.state import is_rehearsal
@@ -99,44 +100,43 @@ def _outcome(event: events.AttemptFinished) -> str:
     return _CANCELLED if event.cancelled else str(event.failure)
 
 
+@dataclass(slots=True)
 class Log:
-    """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs.
+    """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs."""
 
-    Every variable has its form in `LOG`.
-    """
-
-    def __init__(self) -> None:
-        self.lines: list[dict[str, str]] = []
-        self.campaign: Mapping[str, Any] = {}
-        self.id = ""
-        self.started: float | None = None
-        self.last = 0.0
-        self.alive = 0.0  # time of the last entry that a running controller wrote
-        self.state = "not started"
-        self.estimated = 0.0
-        self.costs: dict[str, float] = {}  # by outcome
-        self.attempts: Counter[str] = Counter()
-        self.in_flight: dict[Attempt, float] = {}  # what is reserved for those that share no job
-        self.shared: dict[Attempt, str] = {}  # whose job it shares
-        self.holds: allocations.Holds = immutables.Map()
-        self.jobs: dict[Attempt, str] = {}  # of those in flight
-        self.packs: dict[Attempt, str] = {}
-        self.round_jobs: set[str] = set()
-        self.earlier: set[Attempt] = set()  # of other rounds, with charges that were not confirmed in them
-        self.references: set[Run] = set()
-        self.reference_cost = 0.0
-        self.hosts: dict[str, Counter[str]] = {}
-        self.unconfirmed: dict[Attempt, events.AttemptFinished] = {}
-        self.given_up: list[dict[str, Any]] = []
-        self.recovered: set[str] = set()
-        self.discarded: dict[str, dict[str, str]] = {}  # by run
-        self.running: str | None = None
-        self.executable = ""
-        self.note = ""  # of the last round
-        self.undecided = False  # whether other values count since a controller ran
-        self.round_began = 0.0
-        self.in_round: Counter[str] = Counter()
-        self.round_cost = 0.0
+    lines: list[dict[str, str]] = field(default_factory=list)
+    campaign: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
+    started: float | None = None
+    last: float = 0.0
+    alive: float = 0.0  # time of the last entry that a running controller wrote
+    state: str = "not started"
+    estimated: float = 0.0
+    costs: dict[str, float] = field(default_factory=dict)  # by outcome
+    attempts: Counter[str] = field(default_factory=Counter)
+    # What is reserved for those that share no job.
+    in_flight: dict[Attempt, float] = field(default_factory=dict)
+    shared: dict[Attempt, str] = field(default_factory=dict)  # whose job it shares
+    holds: allocations.Holds = field(default_factory=immutables.Map)
+    jobs: dict[Attempt, str] = field(default_factory=dict)  # of those in flight
+    packs: dict[Attempt, str] = field(default_factory=dict)
+    round_jobs: set[str] = field(default_factory=set)
+    # Of other rounds, with charges that were not confirmed in them.
+    earlier: set[Attempt] = field(default_factory=set)
+    references: set[Run] = field(default_factory=set)
+    reference_cost: float = 0.0
+    hosts: dict[str, Counter[str]] = field(default_factory=dict)
+    unconfirmed: dict[Attempt, events.AttemptFinished] = field(default_factory=dict)
+    given_up: list[dict[str, Any]] = field(default_factory=list)
+    recovered: set[str] = field(default_factory=set)
+    discarded: dict[str, dict[str, str]] = field(default_factory=dict)  # by run
+    running: str | None = None
+    executable: str = ""
+    note: str = ""  # of the last round
+    undecided: bool = False  # whether other values count since a controller ran
+    round_began: float = 0.0
+    in_round: Counter[str] = field(default_factory=Counter)
+    round_cost: float = 0.0
 
     def take(self, entry: Entry) -> None:
         """Count an entry, and add a line if it deserves one."""
@@ -366,28 +366,5 @@ def _take(log: Log, entry: Entry) -> Log:
     return log
 
 
-_COUNTER = Form(dict, Counter)
-_BY_ATTEMPT = pairs(ATTEMPT, PLAIN, dict)
-
-LOG = Fold(
-    "log",
-    Log,
-    _take,
-    members(
-        Log,
-        attempts=_COUNTER,
-        in_flight=_BY_ATTEMPT,
-        shared=_BY_ATTEMPT,
-        holds=pairs(PLAIN, record(allocations.Hold)),
-        jobs=_BY_ATTEMPT,
-        packs=_BY_ATTEMPT,
-        round_jobs=sequence(PLAIN, set),
-        earlier=sequence(ATTEMPT, set),
-        references=sequence(RUN, set),
-        hosts=pairs(PLAIN, _COUNTER, dict),
-        unconfirmed=pairs(ATTEMPT, EVENT, dict),
-        recovered=sequence(PLAIN, set),
-        in_round=_COUNTER,
-    ),
-)
+LOG = Fold("log", Log, _take, form_of(Log))
 """What the log shows of a journal."""

@@ -194,7 +194,7 @@ def _last_round(state: State) -> list[dict[str, Any]]:
 
 def _reason(state: State, run: Run) -> str:
     """Return why a run was chosen."""
-    return "validation at the evaluation point" if run == state.validation else state.reasons.get(run, "")
+    return "validation at the evaluation point" if run == state.validation else state.runs[run].chosen
 
 
 def discarded(state: State) -> list[dict[str, str]]:

@@ -21,7 +21,7 @@ from orchestrator.control.discarding import discard, restore
 from orchestrator.control.reread import reread
 from orchestrator.control.watching import Watch
 from orchestrator.errors import CampaignError, JournalError
-from orchestrator.journal import events
+from orchestrator.journal import events, forms
 from orchestrator.journal.codec import Entry, encode
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.measurements import measurements
@@ -412,7 +412,7 @@ def test_effort_is_counted_again_with_a_further_number(made: Path) -> None:
     point = Point.of(p=1, n=10)
     run = Run(point, "effort")
     state = apply(existing.replayed(made), events.RoundProposed(9, (run,), ("",)), 0.0)
-    attempt = {"attempt": {**events.run_to_json(run), "attempt": 1}}
+    attempt = {"attempt": forms.RUN.pack(run) | {"attempt": 1}}
     for name, data in (
         ("attempt_intended", {"name": "x", "cores": 1, "limit": 1.0, "reserved": 1.0}),
         ("attempt_finished", {"elapsed": 1.0, "cost": 1.0}),
@@ -468,8 +468,8 @@ def test_time_without_a_controller_does_not_end_with_a_command(made: Path) -> No
 
 def test_of_call_paths_and_references_only_what_counts_is_looked_at(made: Path) -> None:
     state = existing.replayed(made)
-    references_ = state.reasons.set(FIRST, f"{REASON}drift")
-    before = state._replace(reasons=references_)
+    first = state.runs[FIRST]._replace(chosen=f"{REASON}drift")
+    before = state._replace(runs=state.runs.set(FIRST, first))
     after = apply(before, events.MeasurementsDiscarded((FIRST,), "hot"), 1.0)
     assert references(before).runs == references(after).runs + 1
     assert references(before).cost == references(after).cost

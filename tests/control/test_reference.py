@@ -80,7 +80,7 @@ def test_of_two_executables_both_have_every_reference_run(
 ) -> None:
     drifting(monkeypatch, 0.2)
     state = made(tmp_path, "compare={with: /bin/false}")
-    chosen = [run for run, reason in state.reasons.items() if reason.startswith(REASON)]
+    chosen = [run for run, item in state.runs.items() if item.chosen.startswith(REASON)]
     assert chosen
     kinds = Counter(run.point["variant"] for run in chosen)
     assert kinds["A"] == kinds["B"]

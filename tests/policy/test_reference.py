@@ -74,10 +74,14 @@ def test_a_campaign_that_could_not_see_a_drift_looks_for_one() -> None:
     assert reference.propose(state(EARLY, origin=""), NEW, BUDGET) == [], "a rehearsal has no machine"
 
 
+def chosen_as_reference(state: State, run: Run) -> State:
+    return state._replace(runs=state.runs.set(run, state.runs[run]._replace(chosen=REASON + "...")))
+
+
 def test_the_point_stays_the_same_and_is_not_added_where_it_is_chosen_anyway() -> None:
     drifting = state(SPREAD, lambda t: 1 + t / 100)
     run = Run(Point.of(n=4), "time", 3)
-    drifting = drifting._replace(reasons=immutables.Map({run: REASON + "..."}))
+    drifting = chosen_as_reference(drifting, run)
     [choice] = reference.propose(drifting, NEW, BUDGET)
     assert choice.point == run.point
     assert reference.propose(drifting, [Choice(run.point, 1, "again")], BUDGET) == []
@@ -87,7 +91,7 @@ def test_the_point_stays_the_same_and_is_not_added_where_it_is_chosen_anyway() -
 def test_reference_runs_cost_no_more_than_their_share() -> None:
     drifting = state(SPREAD, lambda t: 1 + t / 100)
     run = Run(Point.of(n=2), "time", 3)
-    drifting = drifting._replace(reasons=immutables.Map({run: REASON + "..."}))
+    drifting = chosen_as_reference(drifting, run)
     found = references(drifting)
     assert (found.points, found.runs) == ((run.point,), 1)
     need = found.cost + fmean(drifting.runs[Run(run.point, "time", k)].cost for k in (1, 2, 3))
@@ -98,7 +102,7 @@ def test_reference_runs_cost_no_more_than_their_share() -> None:
 def test_what_a_reference_run_in_flight_reserves_counts_for_the_share_but_was_not_spent() -> None:
     drifting = state(SPREAD, lambda t: 1 + t / 100)
     run = Run(Point.of(n=2), "time", 3)
-    drifting = drifting._replace(reasons=immutables.Map({run: REASON + "..."}))
+    drifting = chosen_as_reference(drifting, run)
     flying = drifting._replace(
         in_flight=immutables.Map({Attempt(run, 2): InFlight("job", 1, 60.0, reserved=95.0)})
     )
