@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from orchestrator import expressions
 from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.evaluation.sums import sum_of
 from orchestrator.models import PAPER
 from orchestrator.types import Parameter, Point, format_value
 
@@ -56,13 +56,13 @@ class Function:
             When the expression is not a sum of products of powers and logarithms.
         """
         try:
-            terms = [_factors(term) for term in _operands(ast.parse(self.text, mode="eval").body, ast.Add)]
-        except ValueError as error:
+            total = sum_of(self.text)
+        except (ExpressionError, ValueError) as error:
             raise CampaignError(
                 f"{self._origin}expression {self.text!r}: {error}, so it has no exponents that a strategy of "
                 "the kind 'oracle' could know; choose others (--strategy), or write a sum of such products"
             ) from None
-        return [term for term in terms if term]
+        return [dict(monomial) for monomial, coefficient in total.items() if monomial and coefficient]
 
     @property
     def _origin(self) -> str:
@@ -144,35 +144,3 @@ def _listed(text: str) -> list[str]:
     if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
         raise ValueError('no list "functions" of text in it')
     return entries
-
-
-def _operands(node: ast.expr, operator: type[ast.operator]) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, operator):
-        yield from _operands(node.left, operator)
-        yield from _operands(node.right, operator)
-    else:
-        yield node
-
-
-def _factors(term: ast.expr) -> Factors:
-    found: dict[str, tuple[float, float]] = {}
-    for node in _operands(term, ast.Mult):
-        base, power = node, 1.0
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-            base, power = node.left, expressions.parse(ast.unparse(node.right), ()).number({})
-        name, exponents = _base(base, power)
-        if name:
-            i, j = found.get(name, (0.0, 0.0))
-            found[name] = (i + exponents[0], j + exponents[1])
-    return {name: exponents for name, exponents in found.items() if any(exponents)}
-
-
-def _base(node: ast.expr, power: float) -> tuple[str, tuple[float, float]]:
-    match node:
-        case ast.Name(id=name):
-            return name, (power, 0.0)
-        case ast.Call(func=ast.Name(id="log2"), args=[ast.Name(id=name)]):
-            return name, (0.0, power)
-        case ast.Constant(value=int() | float()):
-            return "", (0.0, 0.0)
-    raise ValueError(f"{ast.unparse(node)!r} is not a power of a parameter or of its logarithm")
