@@ -14,7 +14,6 @@ from orchestrator.api.temporary import Temporary
 from orchestrator.control import assembly, existing, overview, runtime
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.state import State
-from orchestrator.resources import core_hours
 from orchestrator.types import Measurements
 
 if TYPE_CHECKING:
@@ -160,21 +159,10 @@ class Status(Mapping[str, Any]):
 def _runs(state: State, parameters: list[str]) -> pd.DataFrame:
     import pandas as pd
 
+    from orchestrator.report import runs_table
+
     rows = [
-        (
-            run.id,
-            *(run.point[name] for name in parameters),
-            run.kind,
-            run.repetition,
-            str(item.status),
-            item.attempts,
-            item.elapsed if item.accepted is not None else None,
-            core_hours(item.cost),
-            item.node,
-            item.reason,
-        )
-        for run, item in state.runs.items()
+        (row["run"], *(row["point"][name] for name in parameters), *(row[name] for name in _RUN_COLUMNS))
+        for row in runs_table.rows(state)
     ]
-    frame = pd.DataFrame(rows, columns=["run", *parameters, *_RUN_COLUMNS])
-    order = [*parameters, "kind", "repetition"]
-    return frame.sort_values(order, ignore_index=True).astype({"elapsed": float})
+    return pd.DataFrame(rows, columns=["run", *parameters, *_RUN_COLUMNS]).astype({"elapsed": float})

@@ -43,6 +43,15 @@ def test_measurements_runs_models_and_status(rehearsal: mo.Campaign) -> None:
     assert "<table>" in campaign._repr_html_()
 
 
+def test_runs_are_those_of_the_command_line(tmp_path: Path) -> None:
+    """Of a run that was measured at its second attempt, why the first one failed is no reason any more."""
+    campaign = mo.simulate(write_campaign(tmp_path, SIMULATED, None), tmp_path / "kept", failure_rate=0.3)
+    listed = run("runs", campaign.directory, "--json").document
+    names = ["run", "kind", "status", "attempts", "reason"]
+    assert campaign.runs[names].to_dict("records") == [{name: row[name] for name in names} for row in listed]
+    assert ((campaign.runs["status"] == "measured") & (campaign.runs["attempts"] > 1)).any()
+
+
 @pytest.mark.parametrize("other", [{"truth": {"main": "2 * s"}}, {"noise": np.int64(7)}])
 def test_a_directory_holds_one_rehearsal(rehearsal: mo.Campaign, other: dict[str, Any]) -> None:
     """Measurements of the first one passed for those of another truth."""
