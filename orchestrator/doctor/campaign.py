@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from filelock import FileLock, Timeout
-
 from orchestrator.campaign import changes
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.effort import counts_for_sure
@@ -25,9 +23,10 @@ from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Probe
 from orchestrator.errors import JournalError, OrchestratorError
 from orchestrator.journal.file import holds_campaign
-from orchestrator.journal.writer import LOCK_NAME, holder_of
+from orchestrator.journal.writer import holder_of
 from orchestrator.launch import script
 from orchestrator.launch.mpi import Launcher, detect, unlaunched
+from orchestrator.report.controller import is_locked
 from orchestrator.types import Point, Resources
 from orchestrator.units import count, format_cost, format_duration, in_unit
 
@@ -267,8 +266,8 @@ def _held(chosen: Campaign, directory: Path) -> Check:
     """Check whether the directory is free, holds another campaign, or is used by a running controller."""
     if not holds_campaign(directory):
         return ok("directory", f"{directory} is free")
-    holder = _holder(directory)
-    if holder:
+    if is_locked(directory):
+        holder = holder_of(directory) or " on some host"
         remedy = "wait for it, or stop it with Ctrl-C; see: orchestrator status " + str(directory)
         return failed("directory", f"{directory} is used by a running controller{holder}", remedy)
     try:
@@ -279,14 +278,3 @@ def _held(chosen: Campaign, directory: Path) -> Check:
         return failed("directory", f"{directory}: {why}", "correct the file, or give another --directory")
     rules = "".join(f"; rules would change: {text}" for text in changes.changed_rules(chosen, known))
     return ok("directory", f"{directory} holds this campaign, which would be continued{rules}")
-
-
-def _holder(directory: Path) -> str:
-    """Describe the running controller, or return an empty text. Takes the lock for an instant."""
-    try:
-        with FileLock(directory / LOCK_NAME, timeout=0):
-            return ""
-    except Timeout:
-        return holder_of(directory) or " on some host"
-    except OSError:
-        return ""  # no controller runs in a folder that cannot be written to

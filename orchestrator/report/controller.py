@@ -94,7 +94,7 @@ def look(directory: Path, history: ControllerHistory, last: float, ended: bool) 
     ended
         Whether the campaign is over.
     """
-    locked = _locked(directory)
+    locked = is_locked(directory)
     if locked:
         if (known := holder(directory)) is None:  # it has not written its name yet
             return _document("at work", None, None, None)
@@ -115,7 +115,7 @@ def _document(standing: Standing, host: str | None, pid: int | None, since: floa
     return {"state": standing, "host": host, "pid": pid, "since": None if since is None else iso(since)}
 
 
-def _locked(directory: Path) -> bool | None:
+def is_locked(directory: Path) -> bool | None:
     """Return whether a controller holds the lock; None where that cannot be seen.
 
     The lock is tried as one of many readers, and released at once: readers do not hinder each other, and a

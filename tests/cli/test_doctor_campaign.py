@@ -14,7 +14,7 @@ from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.errors import CampaignError
-from orchestrator.journal.writer import Journal
+from orchestrator.journal.writer import LOCK_NAME, Journal
 from tests.cli.machines import probe
 from tests.cli.running import LOCAL, PROGRAM, SIMULATED, run, tree, write_campaign, write_program
 
@@ -211,7 +211,9 @@ def test_a_directory_that_a_controller_holds() -> None:
         check = examined(SIMULATED, "rehearsal")["directory"]
     assert check.status is Status.FAILED
     assert "pid" in check.detail
+    Path("rehearsal", LOCK_NAME).unlink()
     assert examined(SIMULATED, "rehearsal")["directory"].status is Status.OK
+    assert not Path("rehearsal", LOCK_NAME).exists(), "who only looks takes no lock"
 
 
 def test_a_directory_whose_journal_is_damaged() -> None:
