@@ -8,50 +8,22 @@ from typing import Any
 
 from orchestrator.report import html_parts
 from orchestrator.report.models_document import label, legend, shown
-from orchestrator.report.status_text import kept_back, reference_line, standing
+from orchestrator.report.status_text import standing_lines
 from orchestrator.report.tables import configuration, fastest_lines, inside, interval, run_interval
-from orchestrator.report.wording import measure, place, smape
+from orchestrator.report.wording import smape
 from orchestrator.types import Point
-from orchestrator.units import count, hours_in, uncertainty
 
 
 def status_section(status: Mapping[str, Any]) -> str:
     """Return where a campaign stands, its models and its validation."""
     return "\n".join(
         [
-            f"<p><b>campaign {escape(status['campaign'])}</b></p>",
-            _summary(status),
+            f"<p>{'<br>'.join(map(escape, standing_lines(status)))}</p>",
             models_section(status["models"]),
             _fastest(status["fastest"]),
             _validation(status["validation"]),
         ]
     )
-
-
-def _summary(status: Mapping[str, Any]) -> str:
-    cost, unit, stop = status["cost"], status["cost"]["shown_in"], status["stop_reason"]
-
-    def in_its_unit(key: str) -> str:
-        return hours_in(cost[key], unit)
-
-    lines = [
-        f"{standing(status)}, {count(status['round'], 'round')}, {count(status['points'], 'point')} measured",
-        f"{in_its_unit('spent')} of {in_its_unit('budget')} {unit} spent, {in_its_unit('left')} left"
-        f"{kept_back(cost)}",
-        ", ".join(f"{number} {name}" for name, number in status["runs"].items() if number) or "no runs yet",
-        f"stop rule: {stop['rule']} ({stop['detail']})" if stop else status["nearest_rule"],
-    ]
-    if status["noise_percent"] is not None:
-        lines.append(f"repetitions deviate {status['noise_percent']:.1f} % from their mean")
-    lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
-    lines += [f"warning: {text}" for text in status["executables"]]
-    lines += [reference_line(status)] if status["reference"] else []
-    if status["uncertainty_percent"] is not None:
-        lines.append(
-            f"uncertainty {place(status['uncertainty_targets'])}: "
-            f"{uncertainty(status['uncertainty_percent'] / 100)} ({measure(status['uncertainty_targets'])})"
-        )
-    return "<p>" + "<br>".join(map(escape, lines)) + "</p>"
 
 
 def models_section(described: Sequence[Mapping[str, Any]]) -> str:

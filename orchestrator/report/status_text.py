@@ -52,9 +52,7 @@ _SMALL = 0.01
 
 def render(status: Mapping[str, Any], directory: Path | None = None) -> RenderableType:
     """Return the document as text and tables; with the directory it says how to continue."""
-    lines = [*_progress_lines(status), *_stop_lines(status, directory), *_controller_lines(status, directory)]
-    lines += _reason_lines(status["last_round"])
-    parts: list[RenderableType] = [Text("\n".join([*lines, *_loss_lines(status)]))]
+    parts: list[RenderableType] = [Text("\n".join(standing_lines(status, directory)))]
     rows = [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]
     checks = status["validation"]
     large_rows = _large(rows, [predicted(row) for row in rows])
@@ -84,6 +82,17 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     return Group(*parts)
 
 
+def standing_lines(status: Mapping[str, Any], directory: Path | None = None) -> list[str]:
+    """Return where the campaign stands, without its models; with the directory also how to continue."""
+    return [
+        *_progress_lines(status),
+        *_stop_lines(status, directory),
+        *_controller_lines(status, directory),
+        *_reason_lines(status["last_round"]),
+        *_loss_lines(status),
+    ]
+
+
 def _outdated_line(status: Mapping[str, Any], directory: Path | None) -> str:
     """Return of what the models are, or why there are none, and how to have those of now."""
     where = "DIR" if directory is None else shlex.quote(str(directory))
@@ -97,7 +106,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     spent, reserved, left, budget = (
         hours_in(cost[key], unit) for key in ("spent", "reserved", "left", "budget")
     )
-    kept = kept_back(cost)
+    kept = _kept_back(cost)
     lines = [
         f"campaign {status['campaign']} ({status['id']}): {standing(status)}, round {status['round']}",
         *[REHEARSAL] * bool(status["virtual"]),
@@ -116,7 +125,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
     lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
     lines += [f"warning: {text}" for text in status["executables"]]
-    lines += [reference_line(status)] if status["reference"] else []
+    lines += [_reference_line(status)] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         lines.append(uncertainty_line(status["uncertainty_percent"] / 100, status["uncertainty_targets"]))
     lines += status["extrapolation"]
@@ -125,7 +134,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def kept_back(cost: Mapping[str, Any]) -> str:
+def _kept_back(cost: Mapping[str, Any]) -> str:
     """Return how much of what is left only the validation may spend; empty where nothing is kept."""
     kept = cost["kept_for_validation"]
     return f"; {hours_in(kept, cost['shown_in'])} of these are kept back for the validation" if kept else ""
@@ -142,7 +151,7 @@ def pace_line(status: Mapping[str, Any]) -> str:
     return f"at this pace: uncertainty of {uncertainty(final / 100)} when the budget is spent{when}"
 
 
-def reference_line(status: Mapping[str, Any]) -> str:
+def _reference_line(status: Mapping[str, Any]) -> str:
     """Return which reference runs were made, and what they cost."""
     found, unit = status["reference"], status["cost"]["shown_in"]
     points = ", ".join(str(Point.of(point)) for point in found["points"])

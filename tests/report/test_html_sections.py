@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from orchestrator.report import html_sections
+from orchestrator.report import html_sections, status_text
 from tests.cli.running import run
 
 CAMPAIGN = """
@@ -62,6 +62,7 @@ def test_models_of_categories_are_told_apart_and_predict_nothing_for_others(tmp_
     page = parsed(html_sections.status_section(status))
     text = " ".join(page.text)
     assert "Validation at P(n=60, k=a2)" in text and "[-, -]" not in text
+    assert all(line in page.text for line in status_text.standing_lines(status))
     assert "solve<b>&" in text  # shown, not interpreted
     for model in status["models"]:
         name, value = f"{model['callpath']} [k={model['category']['k']}]", f"{model['smape']:.2f}"
