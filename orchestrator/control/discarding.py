@@ -5,11 +5,11 @@ Nothing is deleted, and no cost changes. All named runs are checked before anyth
 
 from __future__ import annotations
 
+import fnmatch
 import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from orchestrator.control import existing
@@ -111,11 +111,11 @@ def _change(
     with Journal(directory, boundary) as journal:
         known = replay(journal.entries())
         called = {name: run for run in known.runs for name in (run.id, str(run))} if names else {}
-        chosen = {_named(name, called, known, directory): None for name in names}
-        there, unknown = ([], 0) if node is None else _on_node(node, known, directory, restored)
-        if where is not None:
-            there = _fulfilling(where, known, restored, None if node is None else there)
-        chosen |= dict.fromkeys(there)
+        chosen = {_named(name, called, known, directory) for name in names}
+        unknown = 0
+        if node is not None or where is not None:
+            there, unknown = _there(known, directory, node, where, restored)
+            chosen.update(there)
         runs = tuple(sorted(chosen, key=lambda run: run.id))
         _refuse(runs, known, directory, restored)
         kind = events.MeasurementsRestored if restored else events.MeasurementsDiscarded
@@ -171,41 +171,34 @@ def _meant(name: str, known: State) -> str:
     return f"did you mean {meant!r}?" if meant else "'orchestrator runs DIR' lists its runs"
 
 
-def _on_node(node: str, known: State, directory: Path, restore: bool) -> tuple[list[Run], int]:
-    """Return the runs that were on a node, and of how many on several nodes that is not known.
+def _there(
+    known: State, directory: Path, node: str | None, where: str | None, restore: bool
+) -> tuple[list[Run], int]:
+    """Return the runs for which an expression holds and that were on a node, where one is asked for.
+
+    Of how many runs on several nodes the names are not known is returned, too.
 
     Raises
     ------
     CampaignError
-        If no run was.
+        If there is no such run.
     """
     wanted = RunStatus.DISCARDED if restore else RunStatus.MEASURED
-    on_node: list[Run] = []
-    unknown = 0
-    seen: set[str] = set()
-    for run, item in known.runs.items():
-        if item.status is not wanted:
-            continue
-        nodes = nodes_of(run, item, directory)
-        seen.update(nodes)
-        unknown += not nodes
-        if any(fnmatchcase(name, node) for name in nodes):
-            on_node.append(run)
-    if not on_node:
-        others = f": they were on {', '.join(sorted(seen))}" if seen else ""
-        raise CampaignError(f"no run that is {wanted} was on {node}{others}. Nothing was changed")
-    return on_node, unknown
-
-
-def _fulfilling(where: str, known: State, restore: bool, among: Sequence[Run] | None) -> list[Run]:
-    """Return the runs (``among`` some) for which an expression holds; raise where there is none."""
-    wanted = RunStatus.DISCARDED if restore else RunStatus.MEASURED
-    ids = None if among is None else {run.id for run in among}
-    rows = runs_table.chosen(runs_table.rows(known), states=[wanted], kind=None, where=where, runs=ids)
-    if not rows:
+    rows = runs_table.chosen(runs_table.rows(known), states=[wanted], kind=None, where=where, runs=None)
+    ids = {row["run"] for row in rows}
+    among = [run for run in known.runs if run.id in ids]
+    if where is not None and not among:
         raise CampaignError(f"no run that is {wanted} fulfils {where!r}. Nothing was changed")
-    found = {row["run"] for row in rows}
-    return [run for run in known.runs if run.id in found]
+    if node is None:
+        return among, 0
+    nodes = {run: nodes_of(run, known.runs[run], directory) for run in among}
+    on_node = [run for run in among if fnmatch.filter(nodes[run], node)]
+    if not on_node:
+        those = "" if where is None else f" and fulfils {where!r}"
+        others = ", ".join(sorted(set().union(*nodes.values())))
+        were = f": they were on {others}" if others else ""
+        raise CampaignError(f"no run that is {wanted}{those} was on {node}{were}. Nothing was changed")
+    return on_node, sum(not names for names in nodes.values())
 
 
 def nodes_of(run: Run, item: RunState, directory: Path) -> Sequence[str]:
