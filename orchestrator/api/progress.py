@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task
@@ -92,12 +91,7 @@ class Display:
         self._shown.enter_context(listening(self._fitting))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._shown.close()
 
     def note(self, text: str) -> None:

@@ -14,7 +14,7 @@ import sys
 import termios
 import tty
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 
 from orchestrator.cli import common
 from orchestrator.errors import CampaignError, OrchestratorError
@@ -96,9 +96,7 @@ class _Keys:
         tty.setcbreak(self._terminal)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         termios.tcsetattr(self._terminal, termios.TCSADRAIN, self._before)
         signal.signal(signal.SIGWINCH, self._former)
         os.close(self._changed)

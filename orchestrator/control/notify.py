@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from orchestrator.campaign.definition import Campaign
@@ -64,9 +63,7 @@ class Notifier:
     def __enter__(self) -> Notifier:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and self._began:  # else nothing has begun, and who started it reads why
             what = str(error) or type(error).__name__
             self._notify("stop", "error", f"the controller failed: {what}")

@@ -21,7 +21,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from tests.slurm.cluster_files import GROUPS, KILL_WAIT, NODES, PORTS, Site, memory_node
 from tests.slurm.daemons import HANG, Daemons, free_ports, marked, wait_for
@@ -74,9 +73,7 @@ class SlurmCluster:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def run(self, *command: str, check: bool = True) -> str:

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
@@ -137,9 +136,7 @@ class FaultySlurm:
             threading.Thread(target=work, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._server.shutdown()
         self._server.server_close()
