@@ -35,6 +35,11 @@ class Processes:
     nodes: str = ""
     per_node: str = ""  # the parameter that counts processes of a node beside a total; empty where none does
 
+    @property
+    def all_names(self) -> frozenset[str]:
+        """Every parameter that counts processes or nodes."""
+        return frozenset(filter(None, (*self.names, self.nodes, self.per_node)))
+
     def total(self, values: Mapping[str, Floats]) -> Floats:
         """Return ``N`` where parameters have some values, arrays of one shape."""
         return np.asarray(np.prod([values[name] for name in self.names], axis=0), np.float64)

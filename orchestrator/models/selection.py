@@ -18,6 +18,7 @@ from orchestrator.models.base import Model, Modeler, one_of
 from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.cpr import family as cpr
 from orchestrator.models.curves.model import CurveModel
+from orchestrator.models.exponential import with_levels
 from orchestrator.models.factored import FactoredModel
 from orchestrator.models.formulas import modeler as formulas_modeler
 from orchestrator.models.learned import family as learned
@@ -115,7 +116,7 @@ def modeler(
         neighbours=neighbours,
     )
     formula = formula_learner(formulas)
-    return _Selection(
+    selection = _Selection(
         chosen=chosen,
         formulas=formulas,
         formula=formula,
@@ -124,6 +125,7 @@ def modeler(
         aggregate=aggregate,
         seed=seed,
     )
+    return with_levels(selection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
