@@ -26,8 +26,9 @@ from orchestrator.types import Measurement, Measurements, Point, Value
 _LARGEST, _APART, _SHOWN_BY = 60, 4, 4
 # Power of the parameter as which the time grows in the last step, at least: no formula has a larger one, and
 # hardly any program. Share of that with which it grows in the step before, at least: one step is a jump. How
-# much more probable an exponential must be than a power, natural logarithm. Chosen by hand.
-_STEEP, _BEFORE, _CLEARLY = 5.0, 0.5, 1.0
+# much more probable an exponential must be than a power, natural logarithm: little, as so steep powers are
+# rare. Chosen by hand (docs/families.md).
+_STEEP, _BEFORE, _CLEARLY = 5.0, 0.5, 0.5
 _NEAR_ZERO = 1e-3  # stands for zero where logarithms are taken
 _LARGEST_POWER = 100.0  # of 2, of which further powers are numbers, too
 _TINY = 1e-300  # keeps logarithms of zero finite
@@ -67,7 +68,7 @@ def levels(item: Measurement, possible: Sequence[str]) -> tuple[str, ...]:
     """Return which of some parameters act exponentially on a call path.
 
     Along such a parameter the time grows steeper in the end than any power does, and an exponential follows
-    the last values clearly better than a power. Lines that take longer count for more: on the others, what
+    the last values better than a power. Lines that take longer count for more: on the others, what
     does not depend on the parameter may take most of the time.
     """
     if not possible:
