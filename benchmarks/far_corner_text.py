@@ -190,11 +190,15 @@ def summary(found: Mapping[str, Scores]) -> list[str]:
     known, levels = list(sets.values()), "/".join(f"{level:.0f}" for level in LEVELS)
     rivals = {name: [s.baselines[name] for s in known if name in s.baselines] for name in BASELINES}
     own = statistics.fmean(s.tool.mlogq for s in known)
-    others = (
-        f"{TITLES[name]} {statistics.fmean(item.mlogq for item in items):.3f}"
-        + f" (of {len(items)})" * (len(items) < len(known))
+    own_there = {
+        name: statistics.fmean(s.tool.mlogq for s in known if name in s.baselines)
         for name, items in rivals.items()
         if items
+    }
+    others = (
+        f"{TITLES[name]} {statistics.fmean(item.mlogq for item in rivals[name]):.3f}"
+        + f" (of {len(rivals[name])}, where ours is {there:.3f})" * (len(rivals[name]) < len(known))
+        for name, there in own_there.items()
     )
     better = (
         f"{TITLES[name]} in {statistics.fmean(item.better for item in rivals[name]):.0f} %"

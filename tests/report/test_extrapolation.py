@@ -66,13 +66,14 @@ def test_powers_that_look_like_an_exponential_are_named_once_a_parameter() -> No
     assert steep(row("n", 5.0), *[row("n", 3.0)] * 3) == []  # one noisy call path of four
 
 
-def test_model_says_that_a_parameter_may_act_exponentially(tmp_path: Path) -> None:
+def test_model_says_that_a_parameter_may_act_exponentially_or_does(tmp_path: Path) -> None:
     table = tmp_path / "runs.csv"
     table.write_text("s,time\n" + "".join(f"{s},{1e-6 * 2**s}\n" for s in range(8, 15)))
-    shown = run("model", str(table), "--parameters", "s", "--predict", "s=17")
-    assert "note: models grow as s**" in shown.out and "give the program log2(n)" in " ".join(
-        shown.out.split()
-    )
+    asked = ["model", str(table), "--parameters", "s", "--predict", "s=17", "--modeler"]
+    shown = " ".join(run(*asked, "pmnf").out.split())
+    assert "note: models grow as s**" in shown and "give the program log2(n)" in shown
+    shown = " ".join(run(*asked, "auto").out.split())
+    assert "models grow as s**" not in shown and "this is a model of 2**s" in shown
 
 
 def test_a_large_power_through_few_values_is_no_exponential(tmp_path: Path) -> None:
@@ -91,6 +92,17 @@ def test_status_says_that_a_parameter_may_act_exponentially(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "250")
-    write_campaign(tmp_path, SCALED, None)
+    write_campaign(tmp_path, SCALED + "model: curves\n", None)
     run("run", "campaign.yaml")
     assert "note: models grow as s**" in run("status", "rehearsal").out
+
+
+def test_status_says_that_a_parameter_acts_exponentially(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "250")
+    write_campaign(tmp_path, SCALED, None)
+    run("run", "campaign.yaml")
+    shown = run("status", "rehearsal").out
+    assert "(2**s)" in shown and "models grow as s**" not in shown
