@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from orchestrator.models.pmnf.neighbours import NOTHING as NOTHING
     from orchestrator.models.pmnf.neighbours import Neighbour as Neighbour
     from orchestrator.models.pmnf.neighbours import Neighbours as Neighbours
-    from orchestrator.models.speedup.single import speedup_learner as speedup_learner
+    from orchestrator.models.speedup.family import speedup_learner as speedup_learner
     from orchestrator.models.swc.combination import Priors as Priors
     from orchestrator.models.swc.combination import with_prior as with_prior
     from orchestrator.models.swc.count_check import check_counts as check_counts
@@ -48,7 +48,7 @@ _OFFERED = MappingProxyType(
         "NOTHING": "orchestrator.models.pmnf.neighbours",
         "Neighbour": "orchestrator.models.pmnf.neighbours",
         "Neighbours": "orchestrator.models.pmnf.neighbours",
-        "speedup_learner": "orchestrator.models.speedup.single",
+        "speedup_learner": "orchestrator.models.speedup.family",
         "Priors": "orchestrator.models.swc.combination",
         "with_prior": "orchestrator.models.swc.combination",
         "check_counts": "orchestrator.models.swc.count_check",

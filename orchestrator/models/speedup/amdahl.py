@@ -18,23 +18,8 @@ _MOST_AT_ONCE = 2_000_000  # elements of the table of errors
 
 
 def growth(processes: Floats, fraction: Floats | float) -> Floats:
-    """Return ``1 - p + p/N``: the time on N processes over that on one, without overhead."""
+    """Return ``1 - p + p/N``: the time on N processes over that on one, ``w / S`` of equation 2."""
     return np.asarray(1 - fraction + fraction / processes, np.float64)
-
-
-def speedup(processes: Floats, ratio: Floats | float, fraction: Floats | float) -> Floats:
-    """Return ``w / (1 - p + p/N)``, equation 2.
-
-    Parameters
-    ----------
-    processes
-        Number of processes N, shape (n,).
-    ratio
-        Original over scaled problem size, w.
-    fraction
-        Parallel fraction p, 0 to 1.
-    """
-    return np.asarray(ratio / growth(processes, fraction), np.float64)
 
 
 def fit_fraction(

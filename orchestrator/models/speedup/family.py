@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from orchestrator.models.processes import Processes
+from orchestrator.models.processes import Processes, fixed_factor, required
 from orchestrator.models.regression.choice import Family
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
-from orchestrator.models.speedup.instead import oliveira_by
 from orchestrator.models.speedup.law import Settings, fit_law
 from orchestrator.models.speedup.layout import Layout
-from orchestrator.models.speedup.oliveira import oliveira_least_squares, oliveira_swarm
+from orchestrator.models.speedup.oliveira import oliveira_by, oliveira_least_squares, oliveira_swarm
 from orchestrator.models.speedup.overhead import REGRESSORS, Corrected, learned_by, power_law
+from orchestrator.types import Measurements
 
 FAMILY = "speedup"
 NONE, POWER = "none", "power"
@@ -56,6 +56,36 @@ def learner(processes: Processes, factor: float, settings: Settings, overhead: s
 
     name = "Amdahl's law" if overhead == NONE else f"Amdahl's law with overhead: {overhead}"
     return Learner(family=FAMILY, name=name, fit=fit)
+
+
+def speedup_learner(
+    measurements: Measurements,
+    *,
+    overhead: str,
+    variant: str = "aggregate",
+    scaling: str = "strong",
+    most_processes: float,
+    largest: Mapping[str, float],
+) -> Learner:
+    """Return `learner` for samples of some measurements, without a choice among learners.
+
+    Parameters
+    ----------
+    measurements
+        Whose parameters count processes by their names.
+    overhead, variant, scaling, most_processes, largest
+        As for the modeler ``speedup``.
+
+    Raises
+    ------
+    ModelError
+        When no parameter counts processes.
+    """
+    counting = required(measurements.parameters)
+    settings = Settings(
+        variant=variant, scaling=scaling, exponents={}, most_processes=most_processes, largest=largest
+    )
+    return learner(counting, fixed_factor(measurements, counting), settings, overhead)
 
 
 def family(processes: Processes, factor: float, settings: Settings, overheads: Sequence[str]) -> Family:

@@ -49,8 +49,7 @@ class Law:
     weak: bool  # whether the problem grows with N
     fraction: float  # p where one was fitted for all problems, and the mean where one was for each
     fractions: Floats | None  # logarithms of ``1 - p`` by problem; None where one p is for all
-    problems: Floats  # coordinates of the measured problems
-    nearby: Nearby  # looks these up
+    nearby: Nearby  # looks up the measured problems
     trend: Trend  # of the logarithm of the time on one process along problems
     rest: Floats  # what the trend leaves at the measured problems, shape (problems,)
 
@@ -109,7 +108,6 @@ def fit_law(samples: Samples, layout: Layout, settings: Settings) -> Law:
         weak=weak,
         fraction=fraction,
         fractions=None if fractions is None else np.log(np.maximum(1 - fractions, 1e-12)),
-        problems=references.problems,
         nearby=Nearby.of(axes, references.problems),
         trend=trend,
         rest=serial - trend.at(references.problems),

@@ -9,6 +9,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model, Modeler, one_of
+from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.processes import Processes, fixed_factor, required
 from orchestrator.models.regression.modeler import modeler_of
 from orchestrator.models.speedup.family import ALL_OVERHEADS, OLIVEIRA, OVERHEADS, family
@@ -71,7 +72,7 @@ def modeler(
     )
     if overhead.startswith(OLIVEIRA) and scaling != "strong":
         raise ModelError(f"Oliveira's model is for strong scaling, not for {scaling} scaling")
-    modeler_of(family(Processes(()), 1.0, settings, overheads), aggregate=aggregate)  # refuses the aggregate
+    one_of("aggregate", aggregate, AGGREGATES)
     known: dict[tuple[Processes, float], Modeler] = {}
 
     def model(measurements: Measurements) -> tuple[Model, ...]:

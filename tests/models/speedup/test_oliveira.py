@@ -12,9 +12,9 @@ from scipy.optimize import approx_fprime
 from orchestrator.errors import ModelError
 from orchestrator.models.regression.samples import arranged, encoded
 from orchestrator.models.speedup import oliveira
+from orchestrator.models.speedup.family import speedup_learner
 from orchestrator.models.speedup.modeler import modeler
 from orchestrator.models.speedup.oliveira import Oliveira, oliveira_least_squares, oliveira_swarm
-from orchestrator.models.speedup.single import speedup_learner
 from orchestrator.types import Measurement, Measurements, Point
 
 TRUTH = Oliveira(np.array([0.99, -0.05, -0.2, 0.05, 0.002, 1e-4, 8.0]), 80.0)
