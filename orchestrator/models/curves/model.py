@@ -80,21 +80,19 @@ class CurveModel(FromPredictive):
     @property
     def changes(self) -> tuple[tuple[str, float], ...]:
         """Parameters with the values from which on the model changes; empty where no change is likely."""
-        if self._change is None:
+        if self._sides is None:
             return ()
-        regimes, law, _ = self._change
-        change = regimes.changes[law]
-        if not isinstance(change, Change):
-            return ()
+        change = self._sides[2]
         return ((self.parameters[change.parameter], float(change.value)),)
 
     @property
-    def _sides(self) -> tuple[Regimes, int] | None:
-        """Regimes and which of them, where there is one power law below a value and another one above."""
+    def _sides(self) -> tuple[Regimes, int, Change] | None:
+        """Regimes, which of them, and its change, where there are power laws below a value and above it."""
         if self._change is None:
             return None
         regimes, law, _ = self._change
-        return (regimes, law) if regimes.has_sides(law) else None
+        change = regimes.changes[law]
+        return (regimes, law, change) if isinstance(change, Change) else None
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -105,7 +103,7 @@ class CurveModel(FromPredictive):
         if self.answer is not None:
             return terms_of(self.answer)
         if self._sides is not None:
-            regimes, law = self._sides
+            regimes, law, _ = self._sides
             return regimes.terms(law, self.parameters, above=True)
         return self._power_law()
 
@@ -114,8 +112,8 @@ class CurveModel(FromPredictive):
         """The same as text; both sides of a change, where one is likely."""
         if self._sides is None:
             return sum_text(self.terms)
-        regimes, law = self._sides
-        return regimes.text(law, self.parameters)
+        regimes, law, change = self._sides
+        return regimes.text(law, change, self.parameters)
 
     @property
     def expression(self) -> str:

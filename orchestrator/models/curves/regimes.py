@@ -118,17 +118,10 @@ class Regimes:
             middle += step + hinge * (self.middle[change.parameter] - np.log(change.value))
         return power_law_through(middle, self.middle, names, slopes, _DIGITS)
 
-    def text(self, law: int, names: Sequence[str]) -> str:
-        """Return both sides of a law with a change: ``p < 128: 0.2 * n**1.1, else 0.9 * n``."""
-        change = self.changes[law]
+    def text(self, law: int, change: Change, names: Sequence[str]) -> str:
+        """Return both sides of a law with that change: ``p < 128: 0.2 * n**1.1, else 0.9 * n``."""
         below, beyond = (sum_text(self.terms(law, names, above=above)) for above in (False, True))
-        if not isinstance(change, Change):
-            return below
         return f"{names[change.parameter]} < {format_value(change.value)}: {below}, else {beyond}"
-
-    def has_sides(self, law: int) -> bool:
-        """Return whether there is one power law below a value and another one above."""
-        return isinstance(self.changes[law], Change)
 
     def note(self, law: int, names: Sequence[str], probability: float) -> str:
         """Return where a law changes and how: ``changes at p = 128 (a step of x1.7), with ...``."""

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
 from orchestrator.models.curves.design import Design
@@ -102,21 +101,9 @@ def _explained(draws: AllDraws, callpaths: Sequence[_Callpath], log_value: Float
     centre = log_value.mean(axis=1)
     centred, projected = design.weighted(log_value - centre[:, None])
     posterior = coefficients(draws, together, members)
-    result = []
-    for k, (shift, root) in enumerate(posterior):
-        explained = _Explained(
-            callpath=callpaths[k],
-            draws=draws,
-            formulas=formulas[k],
-            members=members[k],
-            centre=float(centre[k]),
-            centred=centred[k],
-            projected=projected[k],
-            shift=shift,
-            root=root,
-        )
-        result.append(explained.explanations())
-    return result
+    around = zip(centre.tolist(), centred, projected, strict=True)
+    each = zip(callpaths, formulas, members, around, posterior, strict=True)
+    return [_explanations(draws, *item) for item in each]
 
 
 def _weighed(draws: AllDraws, callpaths: Sequence[_Callpath], log_value: Floats) -> WeighedFormulas:
@@ -128,94 +115,78 @@ def _weighed(draws: AllDraws, callpaths: Sequence[_Callpath], log_value: Floats)
     return weigh(draws, log_value, [item.scatter for item in callpaths], formulas, regimes or None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Explained:
-    """One call path with its members and what they say at the measured points."""
+def _explanations(
+    draws: AllDraws,
+    callpath: _Callpath,
+    formulas: WeighedFormulas,
+    members: Members,
+    around: tuple[float, Floats, Floats],
+    posterior: tuple[Floats, Floats],
+) -> Explanations:
+    """Return what a model keeps: of hundreds of formulas only those of members.
 
-    # callpath, draws, formulas, members: what was known, and what it was explained by.
-    callpath: _Callpath
-    draws: AllDraws
-    formulas: WeighedFormulas
-    members: Members
-    # centre, centred, projected: mean of the logarithms of the values; weighted logarithms around it
-    # (points,); the same projected (rank,).
-    centre: float
-    centred: Floats
-    projected: Floats
-    # shift, root: as in `Explanations`.
-    shift: Floats
-    root: Floats
+    Only these have to be evaluated at every prediction.
 
-    def explanations(self) -> Explanations:
-        """Return what a model keeps: of hundreds of formulas only those of members.
-
-        Only these have to be evaluated at every prediction.
-        """
-        members, columns, known = self.members, self.formulas.columns, self.callpath.formulas
-        number = 0 if known is None else len(known.weights)
-        share = float(members.odds[:number].sum())
-        used = np.unique(np.append(members.formula[(members.formula >= 0) & (members.formula < number)], 0))
-        kept = np.append(used[:number], np.arange(number, len(members.odds)))
-        return Explanations(
-            process=self.draws.process,
-            formulas=None if known is None else known.rows(used),
-            regimes=self.callpath.regimes,
-            formula=np.where(members.formula < 0, -1, np.searchsorted(kept, members.formula)),
-            additive=members.additive,
-            added=members.added,
-            draws=members.draws,
-            weights=members.weights,
-            rough=self._rough(),
-            unseen=self._unseen(),
-            inexact=self._inexact(),
-            centre=self.centre,
-            left_over=self._left_over(share) / np.sqrt(self._design.precision),
-            residuals=np.concatenate([columns.onto[kept, -1], self.projected[None]]),
-            slopes=columns.onto[kept, :-1],
-            scale=columns.scale[kept],
-            shift=self.shift,
-            root=self.root,
-            share=share,
-            odds=members.odds[number:],
-        )
-
-    @property
-    def _design(self) -> Design:
-        return self.draws.process.design
-
-    @property
-    def _noise(self) -> Floats:
-        return self.draws.process.draws.noise[self.members.draws]
-
-    @property
-    def _curved(self) -> NDArray[np.bool_]:
-        sizes = self.draws.process.draws.sizes[self.members.draws]
-        return np.asarray(sizes.any(axis=1), dtype=np.bool_)
-
-    def _rough(self) -> Floats:
-        scatter = self.callpath.scatter
-        # Without repetitions, nobody can tell noise from what points have of their own: all of it counts.
-        location = 0.0 if scatter.is_guess else scatter.sigma / np.sqrt(self._design.typical)
-        rough: Floats = np.sqrt(np.maximum(self._noise**2 - location**2, 0))
-        return rough
-
-    def _inexact(self) -> NDArray[np.bool_]:
-        scatter = self.callpath.scatter
-        # Without repetitions, formulas miss something per doubling instead.
-        if scatter.is_guess:
-            return self._curved
-        return self._curved | scatter.is_exceeded(self._noise, self._design.typical)
-
-    def _unseen(self) -> Floats:
-        known = self._curved | (not self.callpath.scatter.is_guess)
-        return np.where(known, 0.0, per_doubling(self._noise))
-
-    def _left_over(self, share: float) -> Floats:
-        """Weighted logarithms of the values over the formula if it is likely, else over the mean curve."""
-        if share < LIKELY:
-            return self.members.left_over(self.draws, self.formulas, self.centred, self.shift)
-        residuals: Floats = self.formulas.columns.weighted[0, -1]
-        return residuals
+    Parameters
+    ----------
+    draws, callpath, formulas, members
+        What was known, and what the call path was explained by.
+    around
+        Mean of the logarithms of the values; weighted logarithms around it (points,); the same projected
+        (rank,).
+    posterior
+        ``shift`` and ``root`` of `Explanations`.
+    """
+    centre, centred, projected = around
+    shift, root = posterior
+    design, scatter, known, columns = (
+        draws.process.design,
+        callpath.scatter,
+        callpath.formulas,
+        formulas.columns,
+    )
+    number = 0 if known is None else len(known.weights)
+    share = float(members.odds[:number].sum())
+    used = np.unique(np.append(members.formula[(members.formula >= 0) & (members.formula < number)], 0))
+    kept = np.append(used[:number], np.arange(number, len(members.odds)))
+    chosen = draws.process.draws.rows(members.draws)
+    curved = np.asarray(chosen.sizes.any(axis=1), np.bool_)
+    # Without repetitions, nobody can tell noise from what points have of their own: all of it counts. And
+    # formulas miss something per doubling then, instead of having heavy tails.
+    if scatter.is_guess:
+        rough, inexact = chosen.noise, curved
+        unseen = np.where(curved, 0.0, per_doubling(chosen.noise))
+    else:
+        location = scatter.sigma / np.sqrt(design.typical)
+        rough = np.sqrt(np.maximum(chosen.noise**2 - location**2, 0))
+        inexact = curved | scatter.is_exceeded(chosen.noise, design.typical)
+        unseen = np.zeros(len(curved))
+    if share >= LIKELY:
+        left_over = columns.weighted[0, -1]
+    else:
+        left_over = members.left_over(draws, formulas, centred, shift)
+    return Explanations(
+        process=draws.process,
+        formulas=None if known is None else known.rows(used),
+        regimes=callpath.regimes,
+        formula=np.where(members.formula < 0, -1, np.searchsorted(kept, members.formula)),
+        additive=members.additive,
+        added=members.added,
+        draws=members.draws,
+        weights=members.weights,
+        rough=rough,
+        unseen=unseen,
+        inexact=inexact,
+        centre=centre,
+        left_over=left_over / np.sqrt(design.precision),
+        residuals=np.concatenate([columns.onto[kept, -1], projected[None]]),
+        slopes=columns.onto[kept, :-1],
+        scale=columns.scale[kept],
+        shift=shift,
+        root=root,
+        share=share,
+        odds=members.odds[number:],
+    )
 
 
 def _kinds(draws: AllDraws, callpath: _Callpath, formulas: WeighedFormulas) -> list[Curves]:
