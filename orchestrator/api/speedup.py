@@ -10,7 +10,7 @@ from orchestrator.api.points import point_of
 from orchestrator.errors import MeasurementError
 from orchestrator.models import processes as counting
 from orchestrator.models.base import Model, holds_at
-from orchestrator.models.scaling import Band, Curve, Study, corners, curve, has_speedup, limit
+from orchestrator.models.scaling import Band, Curve, Study, corners, curve, curve_and_limit, has_speedup
 from orchestrator.types import Measurements, Point
 from orchestrator.units import count
 
@@ -107,7 +107,7 @@ class Speedup:
         rest = [name for name in self._names if name != self.study.along]
         rows = []
         for model, point in self._pairs(values):
-            found = limit(model, self.study, point, efficiency)
+            _, found = curve_and_limit(model, self.study, point, efficiency)
             problem = [point[name] for name in rest]
             ends = [found.processes, found.low, found.high, found.searched]
             rows.append((model.callpath, model.metric, *problem, efficiency, *ends))

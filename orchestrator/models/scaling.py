@@ -212,15 +212,18 @@ def curve(model: Model, study: Study, points: Sequence[Point]) -> Curve:
     )
 
 
-def limit(model: Model, study: Study, point: Point, target: float) -> Limit:
-    """Return the largest N whose efficiency is not below a target, for the problem of a point.
+def curve_and_limit(model: Model, study: Study, point: Point, target: float) -> tuple[Curve, Limit]:
+    """Return `curve` up to a point, and the largest N whose efficiency is not below a target beyond that.
+
+    Both from one question to the model.
 
     Parameters
     ----------
     model, study
         As for `curve`.
     point
-        The problem; of its processes those other than ``study.along`` count.
+        The problem, and where the curve ends; of its processes those other than ``study.along`` count for the
+        limit.
     target
         Efficiency as a share, more than 0 and less than 1.
 
@@ -229,11 +232,6 @@ def limit(model: Model, study: Study, point: Point, target: float) -> Limit:
     ModelError
         For another target.
     """
-    return curve_and_limit(model, study, point, target)[1]
-
-
-def curve_and_limit(model: Model, study: Study, point: Point, target: float) -> tuple[Curve, Limit]:
-    """Return `curve` up to a point and `limit`, from one question to the model; parameters as there."""
     if not isinstance(target, Real) or not 0 < target < 1:
         given = f"{target:g}" if isinstance(target, Real) else repr(target)
         raise ModelError(f"efficiency {given} is no share between 0 and 1: 0.5 is half of the ideal")

@@ -12,7 +12,7 @@ from orchestrator import registry
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
 from orchestrator.models.processes import Processes
-from orchestrator.models.scaling import Study, corners, curve, has_speedup, limit, relative
+from orchestrator.models.scaling import Study, corners, curve, curve_and_limit, has_speedup, relative
 from orchestrator.types import Measurement, Measurements, Point
 
 RANKS = (1, 2, 4, 8, 16)
@@ -73,7 +73,7 @@ def test_intervals_of_any_family_are_around_values_and_certain_at_the_reference(
 def test_efficiency_below_a_target() -> None:
     """1 / (N (1 - p) + p) is one half at N = (2 - p) / (1 - p)."""
     known = measured(amdahl)
-    found = limit(fitted(known), Study.of(known, ONE), Point.of(p=8, n=40), 0.5)
+    _, found = curve_and_limit(fitted(known), Study.of(known, ONE), Point.of(p=8, n=40), 0.5)
     assert found.processes == pytest.approx(21, abs=1)
     assert found.low is not None and found.high is not None
     assert found.low <= 21 <= found.high
@@ -82,7 +82,7 @@ def test_efficiency_below_a_target() -> None:
 
 def test_efficiency_that_never_falls_has_no_limit() -> None:
     known = measured(lambda p, n: n / p)
-    found = limit(fitted(known), Study.of(known, ONE), Point.of(p=8, n=40), 0.5)
+    _, found = curve_and_limit(fitted(known), Study.of(known, ONE), Point.of(p=8, n=40), 0.5)
     assert found.processes is None and found.searched == 16384
 
 
@@ -95,7 +95,7 @@ def test_weak_scaling() -> None:
     efficiency = 1 / (0.1 * found.processes + 0.9)
     assert found.efficiency.value == pytest.approx(efficiency, rel=0.02)
     assert found.speedup.value == pytest.approx(efficiency * found.processes, rel=0.02)
-    assert limit(model, study, Point.of(p=16, n=40), 0.5).processes == pytest.approx(11, abs=1)
+    assert curve_and_limit(model, study, Point.of(p=16, n=40), 0.5)[1].processes == pytest.approx(11, abs=1)
 
 
 def test_relative_to_the_fewest_measured_processes() -> None:
@@ -123,7 +123,7 @@ def test_nodes_and_processes_per_node() -> None:
     assert found.speedup.value == pytest.approx(1 / (0.05 + 0.95 / found.processes), rel=0.02)
     assert set(relative(known.items[0], study, points[0])) == {Point.of(nodes=k, ppn=4) for k in (1, 2, 4)}
     # Efficiency 1 / (0.05 N + 0.95) is below one half from the start on two nodes of 16.
-    late = limit(fitted(known), study, Point.of(nodes=1, ppn=32), 0.5)
+    _, late = curve_and_limit(fitted(known), study, Point.of(nodes=1, ppn=32), 0.5)
     assert late.already and late.processes == 32
 
 
@@ -147,6 +147,6 @@ def test_what_cannot_be_compared() -> None:
     with pytest.raises(ModelError, match="scaling is 'up': use one of auto, strong, weak"):
         Study.of(known, ONE, "up")
     with pytest.raises(ModelError, match="efficiency 50 is no share"):
-        limit(fitted(known), Study.of(known, ONE), Point.of(p=8, n=40), 50)
+        curve_and_limit(fitted(known), Study.of(known, ONE), Point.of(p=8, n=40), 50)
     assert not has_speedup(fitted(measured(amdahl, metric="bytes_sent"), "pmnf"))
     assert not has_speedup(fitted(measured(lambda p, n: 0.0), "pmnf"))

@@ -9,8 +9,8 @@ The way of a fit, from file to file:
 
 1. `modeler` and its `options`: groups of call paths, `trends` that ask for falling or higher blocks, and
    remarks; `hypotheses` has exponents and blocks.
-2. `solver`: the three steps of a search. `plain` finds and fits `candidates`, `outliers` get little weight,
-   `misfit` tries wider forms and a `correction` where nothing fits. `solution` is what these pass on.
+2. The three steps of a search: `plain` finds and fits `candidates`, `outliers` get little weight, `misfit`
+   tries wider forms and a `correction` where nothing fits. `solution` is what these pass on.
 3. Search: `exhaustive` of one or two parameters, by `moments`; of more, `start` and then `beam`, which tries
    blocks by `sweep`. `overheads` and `parents` add hypotheses that these leave out. `kernels` are compiled
    loops.

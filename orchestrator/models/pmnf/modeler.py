@@ -29,6 +29,7 @@ from orchestrator.models.pmnf.hypotheses import (
     block_values,
     growth_of,
 )
+from orchestrator.models.pmnf.misfit import with_correction
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.neighbours import (
     NOTHING,
@@ -39,8 +40,9 @@ from orchestrator.models.pmnf.neighbours import (
     needed_blocks,
 )
 from orchestrator.models.pmnf.options import Options
+from orchestrator.models.pmnf.outliers import without_outliers
+from orchestrator.models.pmnf.plain import without_correction
 from orchestrator.models.pmnf.solution import Task
-from orchestrator.models.pmnf.solver import solve
 from orchestrator.models.pmnf.trends import falling, remarks
 from orchestrator.models.spread import spread
 from orchestrator.types import Measurements, Point, format_value
@@ -267,6 +269,7 @@ class _Search:
         if options.neighbours.items:
             known = options.neighbours.of_group(group)
             expected = tuple(Expected.of(known[row], group.parameters, blocks) for row in rows)
+        values, located = group.values[rows], self.located.rows(rows)
         task = Task(
             tables=tuple(block_values(x, b) for x, b in zip(self.points.T, blocks, strict=True)),
             growth=growth_of(blocks),
@@ -275,13 +278,14 @@ class _Search:
             wide=options.wide,
             expected=expected,
         )
+        solution = without_outliers(task, values, without_correction(task, located))
         return assemble.Case(
             group=group,
             rows=rows,
             task=task,
             features=self.features,
             blocks=blocks,
-            solution=solve(task, group.values[rows], self.located.rows(rows)),
+            solution=with_correction(task, solution),
             members=options.members,
         )
 

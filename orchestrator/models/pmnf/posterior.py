@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,18 +119,22 @@ class Posterior:
         beyond = BEYOND * self.correction.smooth[:, None] ** 2 * self.correction.features.outside(x)
         return mean, np.concatenate([root @ slope, own], axis=1), np.sqrt(rough**2 + beyond)
 
-    def best(self, x: Floats) -> Floats:
-        """Prediction of the most probable member at coordinates (n, parameters): shape (n,)."""
-        first = Posterior(
+    def first(self) -> Posterior:
+        """Return the most probable member alone."""
+        return replace(
+            self,
             weights=self.weights[:1],
             exponents=self.exponents[:1],
             coefficients=self.coefficients[:1],
             covariance=self.covariance[:1],
             misfit=self.misfit[:1],
-            correction=self.correction.first() if self.correction is not None else None,
-            least_share=self.least_share,
+            correction=None if self.correction is None else self.correction.first(),
+            learned=None if self.learned is None else self.learned[:1],
         )
-        result: Floats = np.exp(first.log_mean(x)[0])
+
+    def best(self, x: Floats) -> Floats:
+        """Prediction of the most probable member at coordinates (n, parameters): shape (n,)."""
+        result: Floats = np.exp(self.first().log_mean(x)[0])
         return result
 
     def expected(self, x: Floats) -> Floats:

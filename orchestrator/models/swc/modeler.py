@@ -8,7 +8,7 @@ models of times are lost in noise. See `docs/priors.md`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model, Modeler, one_of
@@ -78,60 +78,34 @@ def modeler(
         neighbours=neighbours,
     )
 
-    return _Denoising(
-        plain=plain,
-        aggregate=aggregate,
-        trust=None if posterior == "prior" else trust,
-        tolerance=tolerance,
-        times=times,
-        ranks=ranks,
-        foreign_counts=neighbours.counts,
-    )
+    certain = None if posterior == "prior" else trust
+    foreign = neighbours.counts
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Denoising:
-    """The modeler; its options are those of `modeler`.
-
-    ``plain`` fits without priors. ``trust``: None where the prior is the only hypothesis. ``foreign_counts``:
-    what another campaign counted.
-    """
-
-    plain: Modeler
-    aggregate: str
-    trust: float | None
-    tolerance: float
-    times: Sequence[str]
-    ranks: str | None
-    foreign_counts: Measurements | None
-
-    def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
-        timed, rest = measurements.split(self.times)
+    def model(measurements: Measurements) -> tuple[Model, ...]:
+        timed, rest = measurements.split(times)
         # Counts vary less than times by orders of magnitude. One estimate of the noise would fit neither.
-        models = _both(self.plain, timed, rest)
-        foreign = self.foreign_counts
+        models = _both(plain, timed, rest)
         counts = rest if foreign is None or has_effort(rest) else foreign
         if has_effort(counts):
-            models = self.with_priors(models, timed, counts)
-            variations = _unreproducible(rest, self.tolerance)
+            models = with_priors(models, timed, counts)
+            variations = _unreproducible(rest, tolerance)
             models = _with_notes(models, variations, *unmatched(counts, _paths(timed)))
             if counts is foreign:
-                models = tuple(_with_origin(m) if m.metric in self.times else m for m in models)
+                models = tuple(_with_origin(m) if m.metric in times else m for m in models)
         order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
         return tuple(sorted(models, key=lambda m: order[m.callpath, m.metric]))
 
-    def with_priors(
-        self, models: Sequence[Model], timed: Measurements, counted: Measurements
-    ) -> tuple[Model, ...]:
+    def with_priors(models: Sequence[Model], timed: Measurements, counted: Measurements) -> tuple[Model, ...]:
         """Combine the models of times with priors, whose form comes from counts."""
         # Of another campaign, counts are at other points.
         known = replace(counted, items=(*timed.items, *counted.items))
-        priors = skeletons(known, _paths(timed), self.plain, self.tolerance, self.ranks)
-        has_times = any(m.metric in self.times for m in models)
-        located = locate_times(timed, self.aggregate) if has_times else {}
+        priors = skeletons(known, _paths(timed), plain, tolerance, ranks)
+        located = locate_times(timed, aggregate) if any(m.metric in times for m in models) else {}
         return tuple(
-            with_prior(m, priors, located, (self.trust,))[0] if m.metric in self.times else m for m in models
+            with_prior(m, priors, located, (certain,))[0] if m.metric in times else m for m in models
         )
+
+    return model
 
 
 def _paths(timed: Measurements) -> list[str]:

@@ -79,7 +79,7 @@ def joined(
     times = timed.times
     if other.correction is not None:
         times = _with_misfit(times, other.correction, timed.x)
-    best = _first(other)
+    best = other.first()
     weights = _agreed(fitted, times.log_value - best.log_mean(timed.x)[0], times)
     gain = log_marginal_likelihood(design, fitted.central, times, weights)
     gain -= log_marginal_likelihood(best.design(timed.x)[0].T, best.coefficients[0], times, weights)
@@ -88,19 +88,6 @@ def joined(
     probability = float(1 / (1 + np.exp(-np.clip(odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))))
     posterior = _mixed(own, other, probability)
     return replace(model, parameters=timed.parameters, posterior=posterior, beyond=None), probability
-
-
-def _first(posterior: Posterior) -> Posterior:
-    """Return the most probable member alone."""
-    correction = posterior.correction
-    return Posterior(
-        weights=posterior.weights[:1],
-        exponents=posterior.exponents[:1],
-        coefficients=posterior.coefficients[:1],
-        covariance=posterior.covariance[:1],
-        misfit=posterior.misfit[:1],
-        correction=None if correction is None else correction.first(),
-    )
 
 
 def _agreed(fitted: Fit, residuals: Floats, times: Times) -> Floats:
