@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.models import data
-from orchestrator.models.base import Integers, Key, Model, Modeler, key_of
+from orchestrator.models.base import Floats, Integers, Key, Model, Modeler, key_of
 from orchestrator.models.noise import Located, locate
 from orchestrator.models.thinning import thinned
 from orchestrator.models.zero import ZeroModel
@@ -74,7 +72,7 @@ def locate_groups(groups: Sequence[data.Group], aggregate: str) -> list[Located]
     separate = len({group.category for group in groups}) <= 1
     if separate or together > _MOST_PADDED * sum(map(math.prod, sizes)):
         return [locate(group.values, aggregate, group.origins) for group in groups]
-    values = np.concatenate([_padded(group.values, points, repetitions, np.nan) for group in groups])
+    values = np.concatenate([_padded(group.values, points, repetitions) for group in groups])
     origins = None
     if any(group.origins is not None for group in groups):
         origins = np.concatenate([_origins(group, points, repetitions) for group in groups])
@@ -89,10 +87,10 @@ def locate_groups(groups: Sequence[data.Group], aggregate: str) -> list[Located]
     return result
 
 
-def _padded(array: NDArray[Any], points: int, repetitions: int, filler: float) -> NDArray[Any]:
-    """Return an array of shape (call paths, points, repetitions) with more of both."""
-    more = [(0, 0), (0, points - array.shape[1]), (0, repetitions - array.shape[2])]
-    return np.pad(array, more, constant_values=filler)
+def _padded(values: Floats, points: int, repetitions: int) -> Floats:
+    """Return values (call paths, points, repetitions) with more of both that are NaN."""
+    more = [(0, 0), (0, points - values.shape[1]), (0, repetitions - values.shape[2])]
+    return np.pad(values, more, constant_values=np.nan)
 
 
 def _origins(group: data.Group, points: int, repetitions: int) -> Integers:

@@ -90,9 +90,8 @@ def check(
     """
     if condition.subject == "theory":
         return None if theory is None else _against(condition, row, theory)
-    changed = row.probability
     if condition.subject == "change":
-        found = None if changed is None else changed
+        found = row.probability
     elif condition.subject == "ratio":
         found = max(
             (_share(condition, row.posterior(at), math.log(condition.bound)) for at in there), default=None

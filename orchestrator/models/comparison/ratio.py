@@ -303,7 +303,7 @@ def _subsets(parameters: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from combinations(parameters, size)
 
 
-def false_discoveries(evidences: Sequence[float], independent: float | None = None) -> Floats:
+def false_discoveries(evidences: Sequence[float], independent: float) -> Floats:
     """Return, for every call path, the share of false alarms among all that are at least as probable.
 
     The share of call paths that changed is estimated from all of them together (one of two more is taken as
@@ -317,11 +317,11 @@ def false_discoveries(evidences: Sequence[float], independent: float | None = No
     evidences
         `Ratio.evidence` of every call path.
     independent
-        How many independent ones they are worth (`independent_callpaths`); None for their number. What
-        disturbs a run disturbs all of its call paths: that they agree then does not show that many changed.
+        How many independent ones they are worth (`independent_callpaths`). What disturbs a run disturbs all
+        of its call paths: that they agree then does not show that many changed.
     """
     logs = np.asarray(evidences, dtype=float)
-    worth = len(logs) if independent is None else min(independent, len(logs))
+    worth = min(independent, len(logs))
     before = CHANGED
     for _ in range(200):
         changed = expit(logs + np.log(before / (1 - before)))

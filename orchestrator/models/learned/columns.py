@@ -41,7 +41,7 @@ class Columns:
             if axis.levels is None or len(axis.levels) == 2:
                 found.append(values)
             else:
-                found.extend((values == code).astype(float) for code in range(len(axis.levels)))
+                found.append(axis.columns(values))
         return found
 
     def _derived(self, x: Floats) -> list[Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.blas import one_sklearn_thread
-from orchestrator.models.regression.learner import NO_LIMIT, Estimator, Fitted, Learner
+from orchestrator.models.regression.learner import NO_LIMIT, Estimator, Fit, Fitted, Learner
 from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import only_trend
 
@@ -60,10 +60,7 @@ class Rescaled:
         return self.shift + self.scale * self.rest.at(x)
 
 
-Build = Callable[[Samples, np.random.Generator], Fitted]
-
-
-def learner(name: str, build: Build, most: int = NO_LIMIT) -> Learner:
+def learner(name: str, build: Fit, most: int = NO_LIMIT) -> Learner:
     """Return a learner that falls back to the trend where there is nothing to learn."""
 
     def fit(samples: Samples, rng: np.random.Generator) -> Fitted:

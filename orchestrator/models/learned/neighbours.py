@@ -1,4 +1,4 @@
-"""Learners that look at the nearest samples: averages of them, and straight lines through them."""
+"""Averages of the nearest samples."""
 
 from __future__ import annotations
 

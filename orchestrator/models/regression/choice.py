@@ -84,8 +84,6 @@ class Outside:
     # Of each family that may be the best, one from every part of the samples that were looked at.
     opinions: tuple[Opinion, ...]
     growth: Growth  # of the error
-    # MLogQ of the largest values that were left out; NaN where there were too few values to tell.
-    error: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +95,6 @@ class Choice:
     weights: Floats  # of each in the prediction within the range, shape (learners,)
     error: float  # MLogQ of their weighted combination
     outside: dict[int, Outside]  # per numeric axis what predicts beyond its range
-    samples: int  # so many the choice was made with
 
     @property
     def used(self) -> tuple[tuple[Learner, float], ...]:
@@ -175,7 +172,6 @@ def choose(samples: Samples, family: Family, rng: np.random.Generator) -> Choice
         weights=share,
         error=float(error),
         outside=_outside(comparison.learners[:_AT_ENDS], best, family, samples, error, beyond_range),
-        samples=len(samples),
     )
 
 
@@ -204,9 +200,7 @@ def _outside(
             if np.isfinite(item.errors.min()):
                 seen.setdefault(item.axis, []).append(item)
     # Too few values to tell: the fallback is the safest, and little is known.
-    alone = Outside(
-        opinions=(Opinion(learners=((family.fallback, True),)),), growth=UNKNOWN, error=float("nan")
-    )
+    alone = Outside(opinions=(Opinion(learners=((family.fallback, True),)),), growth=UNKNOWN)
     numeric = (axis for axis, item in enumerate(samples.axes) if not item.is_categorical)
     return {
         axis: _weighed(learners, seen[axis], family, error, rng) if axis in seen else alone
@@ -241,7 +235,6 @@ def _weighed(
             Opinion(learners=members, weight=weight) for members, weight in share.items() if weight
         ),
         growth=Growth.of(distances, combined, error).times(family.caution),
-        error=mlogq(combined),
     )
 
 

@@ -33,10 +33,9 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A split that leaves out the largest values of one axis: those with coordinates above ``edge``."""
+    """A split that leaves out the largest values of one axis."""
 
     axis: int
-    edge: float
     split: Split
 
 
@@ -62,7 +61,7 @@ def ends(samples: Samples, least: int) -> tuple[End, ...]:
             continue
         above = samples.x[:, k] > edge
         if min(above.sum(), (~above).sum()) >= least:
-            splits.append(End(k, edge, Split(np.flatnonzero(~above), np.flatnonzero(above))))
+            splits.append(End(k, Split(np.flatnonzero(~above), np.flatnonzero(above))))
     return tuple(splits)
 
 

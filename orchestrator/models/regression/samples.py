@@ -250,6 +250,12 @@ def _coded(measurements: Measurements, levels: Levels) -> Measurements:
     return Measurements(measurements.parameters, tuple(items))
 
 
+def plain_columns(axes: Sequence[Axis], x: Floats) -> Floats:
+    """Return coordinates as they are, and an indicator per category, shape (n, columns)."""
+    parts = [axis.columns(values) for axis, values in zip(axes, x.T, strict=True)]
+    return np.hstack([np.empty((len(x), 0)), *parts])
+
+
 def where_known(x: Floats, function: Callable[[Floats], Floats]) -> Floats:
     """Return a function of coordinates (n, axes), shape (n,); NaN where one of the coordinates is unknown."""
     known = np.isfinite(x).all(axis=1)

@@ -60,7 +60,7 @@ def linear_columns(axes: tuple[Axis, ...], x: Floats) -> Floats:
         if axis.levels is None:
             columns.append((values - (axis.low + axis.high) / 2) / max(axis.high - axis.low, 1e-12))
         else:
-            columns.extend((values == code).astype(float) for code in range(len(axis.levels)))
+            columns.append(axis.columns(values))
     return np.column_stack(columns)
 
 

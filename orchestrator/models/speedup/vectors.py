@@ -12,7 +12,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.regression.samples import Samples
+from orchestrator.models.regression.samples import Samples, plain_columns
 from orchestrator.models.speedup.layout import Layout
 from orchestrator.models.speedup.nearby import Nearby
 
@@ -95,12 +95,10 @@ class Contexts:
 
     def _problem_columns(self, x: Floats) -> Floats:
         """Return the columns of m and w: sizes, indicators of categories, and the logarithm of w if weak."""
-        columns = [np.empty((len(x), 0))]
-        for axis, values in zip(self.layout.problem_axes, self.layout.problem(x).T, strict=True):
-            columns.append(axis.columns(values))
-        if self.weak:
-            columns.append(-np.log(self.layout.processes(x))[:, None])
-        return np.hstack(columns)
+        columns = plain_columns(self.layout.problem_axes, self.layout.problem(x))
+        if not self.weak:
+            return columns
+        return np.column_stack([columns, -np.log(self.layout.processes(x))])
 
 
 def training(

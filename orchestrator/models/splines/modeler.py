@@ -82,8 +82,8 @@ def _described(model: Model) -> Model:
     """Add the formula and the tests of its terms, where splines were chosen."""
     if not isinstance(model, RegressionModel):
         return model
-    [*members] = model.inside.members
-    return SplineModel.of(model, members[0]) if isinstance(members[0], Splines) else model
+    first = model.inside.members[0]
+    return SplineModel.of(model, first) if isinstance(first, Splines) else model
 
 
 def _chosen(option: str, value: str, known: tuple[str, ...]) -> tuple[str, ...]:

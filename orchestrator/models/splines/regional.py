@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.regression.samples import Axis, Samples
+from orchestrator.models.regression.samples import Axis, Samples, plain_columns
 from orchestrator.models.splines.design import Design, correlation
 from orchestrator.models.splines.moments import Scale
 from orchestrator.models.splines.response import Response
@@ -32,7 +32,7 @@ class Distances:
 
     def at(self, x: Floats) -> Floats:
         """Return the columns at coordinates (n, axes)."""
-        return (_plain(x, self.axes) - self.mean) * self.factor
+        return (plain_columns(self.axes, x) - self.mean) * self.factor
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -100,7 +100,7 @@ def regional(
 
 
 def _distances(samples: Samples) -> Distances:
-    plain = _plain(samples.x, samples.axes)
+    plain = plain_columns(samples.axes, samples.x)
     spread = plain.std(axis=0)
     weight = np.array([abs(correlation(values, samples.y)) for values in plain.T])
     weight = np.maximum(weight / max(weight.max(), 1e-12), _LEAST)
@@ -109,9 +109,3 @@ def _distances(samples: Samples) -> Distances:
         mean=plain.mean(axis=0),
         factor=np.where(spread > 1e-12, weight / np.where(spread > 1e-12, spread, 1.0), 0.0),
     )
-
-
-def _plain(x: Floats, axes: tuple[Axis, ...]) -> Floats:
-    """Return coordinates as they are, and an indicator per category."""
-    parts = [axis.columns(values) for axis, values in zip(axes, x.T, strict=True)]
-    return np.hstack([np.empty((len(x), 0)), *parts])

@@ -138,10 +138,10 @@ def test_quantiles_invert_probabilities(members: list[tuple[float, ...]], share:
 
 
 def test_many_call_paths_raise_the_threshold() -> None:
-    alone = false_discoveries([4.0])[0]
-    among = false_discoveries([4.0, *[-2.0] * 200])[0]
+    alone = false_discoveries([4.0], 1)[0]
+    among = false_discoveries([4.0, *[-2.0] * 200], 201)[0]
     assert alone < 0.05 < among
-    assert false_discoveries([4.0, 4.0, 4.0, 4.0])[0] < alone
+    assert false_discoveries([4.0, 4.0, 4.0, 4.0], 4)[0] < alone
 
 
 def test_names_of_other_compilers_are_matched() -> None:
@@ -255,4 +255,4 @@ def test_what_call_paths_share_is_no_evidence_that_many_changed() -> None:
     assert independent_callpaths(list(plain)) > 8
     assert independent_callpaths(list(alike)) < 2
     evidences = [2.0] * 30
-    assert false_discoveries(evidences, 1.0)[0] > 0.05 > false_discoveries(evidences)[0]
+    assert false_discoveries(evidences, 1.0)[0] > 0.05 > false_discoveries(evidences, 30)[0]

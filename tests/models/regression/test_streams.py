@@ -64,7 +64,7 @@ def test_a_further_candidate_leaves_the_errors_of_the_others_as_they_are(number:
     )
     errors = [dict(zip((item.name for item in one.learners), one.errors, strict=True)) for one in (few, many)]
     assert all(errors[0][learner.name] == errors[1][learner.name] for learner in GOOD)
-    assert few.outside[0].error == many.outside[0].error
+    assert few.outside[0].growth == many.outside[0].growth
 
 
 def test_a_further_candidate_that_loses_leaves_the_model_as_it_is() -> None:
