@@ -78,34 +78,29 @@ def fit(
         counts processes.
     """
     with one_blas_thread():
-        return _fit(group, located, sizes, known, _counting(group.parameters) if saturates else ())
-
-
-def _fit(
-    group: data.Group, located: Located, sizes: Sizes, known: Known | None, counting: Sequence[int]
-) -> list[CurveModel]:
-    # One matrix for all call paths: robust weights differ between them by little.
-    design = Design.of(group.points, np.maximum(located.count.mean(axis=0), 1e-3))
-    scatter = [
-        Scatter(sigma=float(sigma), freedom=float(freedom))
-        for sigma, freedom in zip(located.sigma, located.freedom, strict=True)
-    ]
-    rows = list(range(len(group.labels)))
-    if known is not None:
-        enough = formulas_suffice(design, located.log_value, scatter, known.first, sizes)
-        rows = [k for k in rows if not enough[k]]
-    explained = explain(
-        design,
-        located.log_value[rows],
-        [scatter[k] for k in rows],
-        None if known is None else [known.formulas(k) for k in rows],
-        sizes,
-        counting,
-    )
-    forms = [None if known is None else known.forms[k] for k in rows]
-    return [
-        _model(group, located, k, item, form) for k, item, form in zip(rows, explained, forms, strict=True)
-    ]
+        # One matrix for all call paths: robust weights differ between them by little.
+        design = Design.of(group.points, np.maximum(located.count.mean(axis=0), 1e-3))
+        scatter = [
+            Scatter(sigma=float(sigma), freedom=float(freedom))
+            for sigma, freedom in zip(located.sigma, located.freedom, strict=True)
+        ]
+        rows = list(range(len(group.labels)))
+        if known is not None:
+            enough = formulas_suffice(design, located.log_value, scatter, known.first, sizes)
+            rows = [k for k in rows if not enough[k]]
+        explained = explain(
+            design,
+            located.log_value[rows],
+            [scatter[k] for k in rows],
+            None if known is None else [known.formulas(k) for k in rows],
+            sizes,
+            _counting(group.parameters) if saturates else (),
+        )
+        forms = [None if known is None else known.forms[k] for k in rows]
+        return [
+            _model(group, located, k, item, form)
+            for k, item, form in zip(rows, explained, forms, strict=True)
+        ]
 
 
 def _counting(parameters: Sequence[str]) -> tuple[int, ...]:

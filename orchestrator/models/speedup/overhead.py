@@ -122,7 +122,7 @@ def power_law(samples: Samples, law: Law, settings: Settings, rng: np.random.Gen
 
 def learned_by(kind: str) -> Callable[[Samples, Law, Settings, np.random.Generator], Fitted]:
     """Return what fits an overhead with one of `REGRESSORS`."""
-    build, logarithmic = REGRESSORS[kind]
+    build, text, logarithmic = REGRESSORS[kind]
 
     def fit(samples: Samples, law: Law, settings: Settings, rng: np.random.Generator) -> Fitted:
         log_tau = law.at(samples.x) - samples.y
@@ -140,7 +140,7 @@ def learned_by(kind: str) -> Callable[[Samples, Law, Settings, np.random.Generat
             regressor.fit(vectors, target if logarithmic else np.exp(target))
         few = n <= contexts.most * (1 + 1e-9)
         return Learned(
-            text=NAMES[kind],
+            text=text,
             contexts=contexts,
             kept=contexts.kept(rng),
             regressor=Forest.of(regressor) if hasattr(regressor, "estimators_") else regressor,
@@ -188,15 +188,11 @@ def _network(rng: np.random.Generator) -> Any:
     return make_pipeline(StandardScaler(), network)
 
 
-REGRESSORS: MappingProxyType[str, tuple[Callable[[np.random.Generator], Any], bool]] = MappingProxyType(
-    {"forest": (_forest, False), "boosting": (_boosting, False), "network": (_network, True)}
-)
-"""How the regressor is made, and whether it predicts the logarithm of tau."""
-
-NAMES = MappingProxyType(
+REGRESSORS: MappingProxyType[str, tuple[Callable[[np.random.Generator], Any], str, bool]] = MappingProxyType(
     {
-        "forest": "a random forest of depth 5",
-        "boosting": "boosted trees of depth 5",
-        "network": "a network of 16-16-16-8 units",
+        "forest": (_forest, "a random forest of depth 5", False),
+        "boosting": (_boosting, "boosted trees of depth 5", False),
+        "network": (_network, "a network of 16-16-16-8 units", True),
     }
 )
+"""How the regressor is made, what it is, and whether it predicts the logarithm of tau."""
