@@ -38,7 +38,7 @@ def at_samples(modes: Sequence[Mode], x: Floats, y: Floats) -> Entries:
 
 def cell_means(modes: Sequence[Mode], x: Floats, y: Floats) -> Entries:
     """Return the means of the cells that have samples (section 5.1); each counts as many as it has."""
-    index = np.array([mode.cells(x)[0] for mode in modes])
+    index = np.array([mode.cells(x) for mode in modes])
     distinct, owner = np.unique(index, axis=1, return_inverse=True)
     owner = owner.ravel()
     count = np.bincount(owner).astype(float)

@@ -40,13 +40,11 @@ class Mode:
         """Return the coordinate of the mode for coordinates of the axes (n, axes), shape (n,)."""
         return np.asarray(x[:, list(self.axes)] @ np.array(self.slopes), np.float64)
 
-    def cells(self, x: Floats) -> tuple[Ints, Floats]:
-        """Return the cell of each row and weights of 0 of the next one, shapes (n,)."""
+    def cells(self, x: Floats) -> Ints:
+        """Return the cell of each row, shape (n,)."""
         z = self.coordinate(x)
-        if self.is_categorical:
-            return np.asarray(z, np.int32), np.zeros(len(z))
-        cell = np.searchsorted(self.edges[1:-1], z, side="right")
-        return np.asarray(cell, np.int32), np.zeros(len(z))
+        cell = z if self.is_categorical else np.searchsorted(self.edges[1:-1], z, side="right")
+        return np.asarray(cell, np.int32)
 
     def neighbours(self, x: Floats) -> tuple[Ints, Floats]:
         """Return the node below each row and the weight of the one above, shapes (n,).

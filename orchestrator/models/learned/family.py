@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 
 from orchestrator.models.learned.columns import is_whole
@@ -107,14 +106,7 @@ def paper_grid(samples: Samples) -> tuple[Learner, ...]:
 
     Depths, numbers of trees, layers and widths in powers of two or four. Each with and without the trend.
     """
-    return tuple(form(learner) for form in _FORMS for learner in _grid())
-
-
-_FORMS: tuple[Callable[[Learner], Learner], ...] = (lambda learner: learner, on_trend)
-
-
-def _grid() -> list[Learner]:
-    return [
+    plain = [
         *(nearest(k, weighted=False, by_relevance=False) for k in _NEIGHBOURS),
         *(
             kind(trees=trees, depth=depth)
@@ -129,3 +121,4 @@ def _grid() -> list[Learner]:
             for layers, width, activation in product(_LAYERS, _WIDTHS, _ACTIVATIONS)
         ),
     ]
+    return (*plain, *map(on_trend, plain))
