@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
-from orchestrator.models.cpr.als import alternating, completed, row_begins
+from orchestrator.models.cpr.als import MOST_SWEEPS, alternating, completed, row_begins
 from orchestrator.models.cpr.fitting import at_samples, beginning, cell_means, fitted_table, neighbours
 from orchestrator.models.cpr.growth import Slopes
 from orchestrator.models.cpr.modes import Mode, cell_modes, combined, node_modes
 from orchestrator.models.cpr.penalty import DEFAULT, Smoothness, diagonals
 from orchestrator.models.regression.samples import Samples
 
-_MOST_SWEEPS = 100  # over the means of cells
 # Products that nowhere exceed this, with values of variance 1, are left out.
 _IDLE = 1e-6
 _LEAST = 1e-300  # size of a factor, so that zeros can be divided by it
@@ -83,6 +83,14 @@ class Completion:
         return np.asarray(self.mean + self.scale * values, np.float64)
 
 
+def modes_of(samples: Samples, recipe: Recipe) -> tuple[Mode, ...]:
+    """Return the modes of a recipe."""
+    if recipe.cells:
+        return cell_modes(samples, recipe.number)
+    further = tuple(combined(samples, slopes, recipe.number) for slopes in recipe.further)
+    return (*node_modes(samples, recipe.number), *further)
+
+
 def standardised(samples: Samples) -> tuple[Samples, float, float]:
     """Return the samples with mean 0 and variance 1, their mean and their scale; 1 for a constant."""
     mean, scale = float(samples.y.mean()), float(samples.y.std())
@@ -92,18 +100,25 @@ def standardised(samples: Samples) -> tuple[Samples, float, float]:
 
 def complete(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Completion:
     """Fit a recipe by alternating least squares."""
+    modes = modes_of(samples, recipe)
     normal, mean, scale = standardised(samples)
-    if recipe.cells:
-        modes = cell_modes(samples, recipe.number)
-        penalties = [diagonals(mode, recipe.smoothness, len(samples)) for mode in modes]
-        begun = beginning(modes, recipe.rank, rng)
-        table = alternating(cell_means(modes, normal.x, normal.y), penalties, begun, sweeps=_MOST_SWEEPS)
-    else:
-        further = (combined(samples, slopes, recipe.number) for slopes in recipe.further)
-        modes = (*node_modes(samples, recipe.number), *further)
-        entries = at_samples(modes, normal.x, normal.y)
-        table = fitted_table(modes, entries, recipe.smoothness, beginning(modes, recipe.rank, rng))
+    table = factors(modes, normal, recipe, beginning(modes, recipe.rank, rng))
     return Completion.of(modes, table, mean, scale, recipe)
+
+
+def factors(
+    modes: Sequence[Mode], samples: Samples, recipe: Recipe, table: Floats, *, is_begun: bool = False
+) -> Floats:
+    """Return the factors of standardised samples from where a table begins.
+
+    ``is_begun``: it already follows samples, so that a fourth of the sweeps is enough.
+    """
+    if not recipe.cells:
+        entries = at_samples(modes, samples.x, samples.y)
+        return fitted_table(modes, entries, recipe.smoothness, table, is_begun=is_begun)
+    means = cell_means(modes, samples.x, samples.y)
+    penalties = [diagonals(mode, recipe.smoothness, len(samples)) for mode in modes]
+    return alternating(means, penalties, table, sweeps=MOST_SWEEPS // 4 if is_begun else MOST_SWEEPS)
 
 
 def _used(table: Floats, first: NDArray[np.int32]) -> Floats:

@@ -12,7 +12,8 @@ from orchestrator.models.cpr.completion import Completion, Recipe, complete
 from orchestrator.models.cpr.continuation import continued_by
 from orchestrator.models.cpr.ensemble import Average, grown_average, tuned
 from orchestrator.models.cpr.penalty import Smoothness
-from orchestrator.models.cpr.rank_one import PositiveTensor, Spline, last_half, mars, positive_tensor
+from orchestrator.models.cpr.rank_one import PositiveTensor, positive_tensor
+from orchestrator.models.cpr.splines import Spline, last_half, mars
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import on_trend

@@ -20,8 +20,8 @@ _NOISE = 0.3
 _USUAL = 1.5
 # The first round needs no jumps: all slopes cost the same, ten times as much.
 _FIRST_SLOPE = 10.0
-# Rounds, and the most sweeps of each.
-_ROUNDS, _SWEEPS = 4, 10
+# Rounds, and the most sweeps of each: from random factors, and from those that already follow samples.
+_ANEW, _BEGUN = (4, 10), (2, 5)
 
 
 def neighbours(modes: Sequence[Mode], x: Floats) -> tuple[NDArray[np.int32], Floats]:
@@ -56,7 +56,14 @@ def beginning(modes: Sequence[Mode], rank: int, rng: np.random.Generator) -> Flo
     return table
 
 
-def fitted_table(modes: Sequence[Mode], entries: Entries, smoothness: Smoothness, table: Floats) -> Floats:
+def fitted_table(
+    modes: Sequence[Mode],
+    entries: Entries,
+    smoothness: Smoothness,
+    table: Floats,
+    *,
+    is_begun: bool = False,
+) -> Floats:
     """Return the factors after rounds of sweeps; each takes weights of residuals and of jumps anew.
 
     Parameters
@@ -67,20 +74,25 @@ def fitted_table(modes: Sequence[Mode], entries: Entries, smoothness: Smoothness
         What factors cost.
     table
         Where to begin.
+    is_begun
+        Whether the table already follows the samples, so that weights are taken from it at once.
     """
+    rounds, sweeps = _BEGUN if is_begun else _ANEW
     first = row_begins([len(mode) for mode in modes])
     begun = replace(smoothness, slope=_FIRST_SLOPE * smoothness.slope)
-    penalties = [diagonals(mode, begun, len(entries)) for mode in modes]
-    table = alternating(entries, penalties, table, sweeps=_SWEEPS, tolerance=1e-3)
     later = replace(smoothness, slope=smoothness.slope / 100) if smoothness.jump else smoothness
-    for _ in range(1, _ROUNDS):
-        values = entries.completed(first, table)
-        entries = replace(entries, share=_shares(values - entries.y))
+    for k in range(rounds):
+        follows = is_begun or k > 0
+        if follows:
+            values = entries.completed(first, table)
+            entries = replace(entries, share=_shares(values - entries.y))
         penalties = [
             diagonals(mode, later, len(entries), table[begin : begin + len(mode)])
+            if follows
+            else diagonals(mode, begun, len(entries))
             for mode, begin in zip(modes, first, strict=True)
         ]
-        table = alternating(entries, penalties, table, sweeps=_SWEEPS, tolerance=1e-3)
+        table = alternating(entries, penalties, table, sweeps=sweeps, tolerance=1e-3)
     return table
 
 

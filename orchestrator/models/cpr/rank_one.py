@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import row_begins
 from orchestrator.models.cpr.fitting import cell_means
 from orchestrator.models.cpr.modes import Mode, cell_modes
 from orchestrator.models.cpr.positive import positive_factors
+from orchestrator.models.cpr.splines import Spline
 from orchestrator.models.regression.samples import Samples
-
-Line = tuple[float, float]
-"""Value at the end, and the slope beyond it."""
-
-Spline = Callable[[Floats, Floats], Line]
-"""From rising coordinates and logarithms at them to the line beyond the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,35 +108,3 @@ def rank_one(factor: Floats) -> tuple[Floats, Floats]:
     """Return the positive vectors, of nodes and of ranks, whose outer product is nearest to a factor."""
     left, sizes, right = np.linalg.svd(factor, full_matrices=False)
     return np.abs(left[:, 0]), sizes[0] * np.abs(right[0])
-
-
-def last_half(z: Floats, logs: Floats) -> Line:
-    """Return the straight line of least squares through the last half of the range, at least two nodes."""
-    if len(z) < 2:
-        return float(logs[-1]), 0.0
-    begin = min(int(np.searchsorted(z, (z[0] + z[-1]) / 2)), len(z) - 2)
-    slope, value = np.polyfit(z[begin:] - z[-1], logs[begin:], 1)
-    return float(value), float(slope)
-
-
-def mars(z: Floats, logs: Floats) -> Line:
-    """Return the end of a multivariate adaptive regression spline (Friedman 1991), as the paper takes.
-
-    Raises
-    ------
-    ModelError
-        When the library is not installed.
-    """
-    try:
-        from pyearth import Earth
-    except ImportError as missing:
-        raise ModelError(
-            "Splines of extrapolated factors need the library py-earth2: "
-            "`pip install 'measurement-orchestrator[mars]'`."
-        ) from missing
-    if len(z) < 2:
-        return float(logs[-1]), 0.0
-    spline = Earth(max_degree=1).fit(z[:, None], logs)
-    length = float(z[-1] - z[0])
-    value, beyond = spline.predict(np.array([[z[-1]], [z[-1] + length]]))
-    return float(value), float(beyond - value) / length

@@ -1,4 +1,4 @@
-"""Least squares of factors, one mode at a time."""
+"""Least squares of factors: one mode at a time, one column at a time, one entry at a time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import Entries, alternating, completed, improved, row_begins
+from orchestrator.models.cpr.coordinates import by_columns
+from orchestrator.models.cpr.gradient import stochastic
 
 SIZES = (5, 4, 6)
 RANK = 2
@@ -93,6 +95,28 @@ def test_sweeps_never_raise_the_loss_and_find_the_tensor() -> None:
     table = alternating(entries, penalties, table, sweeps=2000, tolerance=1e-9)
     unseen = _entries(seed=5)
     assert np.abs(completed(unseen.node, unseen.weight, FIRST, table) - unseen.y).max() < 1e-2
+
+
+@pytest.mark.parametrize("between", [True, False])
+def test_columns_reach_the_optimum_of_least_squares_and_never_raise_the_loss(between: bool) -> None:
+    entries, penalties = _entries(between=between, noise=0.05), _penalties(ridge=0.05, slope=0.01)
+    best = _loss(entries, penalties, alternating(entries, penalties, _table(1), sweeps=3000, tolerance=1e-8))
+    table, before = _table(1), np.inf
+    for _ in range(5):
+        table = by_columns(entries, penalties, table, sweeps=1)
+        loss = _loss(entries, penalties, table)
+        assert loss <= before * (1 + 1e-9)
+        before = loss
+    table = by_columns(entries, penalties, table, sweeps=3000, tolerance=1e-8)
+    assert _loss(entries, penalties, table) < 1.01 * best
+
+
+def test_gradients_of_single_entries_reach_the_optimum_of_least_squares() -> None:
+    entries, penalties = _entries(between=False, number=110, noise=0.05), _penalties(ridge=0.01)
+    best = _loss(entries, penalties, alternating(entries, penalties, _table(1), sweeps=3000, tolerance=1e-8))
+    begun = _loss(entries, penalties, _table(1))
+    table = stochastic(entries, penalties, _table(1), np.random.default_rng(0), epochs=2000)
+    assert _loss(entries, penalties, table) - best < 0.02 * (begun - best)
 
 
 def test_a_mode_without_entries_at_some_node_keeps_finite_factors() -> None:

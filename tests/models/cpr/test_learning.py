@@ -1,4 +1,4 @@
-"""What makes tensors better than the paper's: growth, tuning, averages, and lines beyond."""
+"""What makes tensors better than the paper's: growth, tuning, averages, lines beyond, and warm starts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import cloudpickle
 import numpy as np
 import pytest
 
+from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import completed, row_begins
-from orchestrator.models.cpr.completion import Completion, Recipe, complete
+from orchestrator.models.cpr.completion import Completion, Recipe, complete, modes_of
 from orchestrator.models.cpr.continuation import Continued, continued_by
 from orchestrator.models.cpr.ensemble import grown_average, tuned
 from orchestrator.models.cpr.family import candidates
 from orchestrator.models.cpr.fitting import neighbours
 from orchestrator.models.cpr.growth import chosen_combinations, combinations
-from orchestrator.models.cpr.modes import node_modes
 from orchestrator.models.cpr.penalty import Smoothness
+from orchestrator.models.cpr.warm import continued
 from orchestrator.models.regression.cross_validation import beyond
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Axis, Samples
@@ -139,6 +140,42 @@ def test_a_learner_that_was_fitted_can_be_sent_to_another_process() -> None:
         )
 
 
+@pytest.mark.parametrize("cells", [False, True])
+def test_a_warm_start_is_as_good_as_a_new_fit(cells: bool) -> None:
+    samples, unseen = drawn(waves, 3, 1200, noise=0.02), drawn(waves, 3, 400, seed=1)
+    recipe = Recipe(rank=3, number=12, cells=cells, smoothness=Smoothness(ridge=1e-5, slope=1e-3))
+    rng = np.random.default_rng(0)
+    few = complete(samples.rows(np.arange(150)), recipe, rng)
+    warm, new = continued(few, samples), complete(samples, recipe, rng)
+    assert _error(warm.at(unseen.x), unseen) < 1.1 * _error(new.at(unseen.x), unseen)
+    assert _error(warm.at(unseen.x), unseen) < 0.7 * _error(few.at(unseen.x), unseen)
+
+
+def test_a_warm_start_follows_a_range_that_has_grown_and_a_new_category() -> None:
+    def rows(number: int, high: float, levels: tuple[str, ...]) -> Samples:
+        rng = np.random.default_rng(0)
+        x = np.column_stack([rng.uniform(0, high, number), rng.integers(0, len(levels), number)])
+        axes = (Axis(name="n", high=high), Axis(name="kind", levels=levels, high=len(levels) - 1))
+        return Samples(axes=axes, x=x, y=np.sin(3 * x[:, 0]) * (1 + x[:, 1]), runs=np.ones(number))
+
+    old, new = rows(300, 1.0, ("a", "b")), rows(600, 2.0, ("a", "b", "c"))
+    recipe = Recipe(rank=2, number=24, smoothness=Smoothness(ridge=1e-5, slope=1e-3))
+    warm = continued(complete(old, recipe, np.random.default_rng(0)), new)
+    assert _error(warm.at(new.x), new) < 0.05
+
+
+def test_everything_that_is_learned_can_be_improved_but_what_is_no_tensor() -> None:
+    samples = drawn(waves, 3, 300)
+    for learner in candidates(samples):
+        fitted = learner.fit(samples, np.random.default_rng(0))
+        assert (
+            _error(continued(fitted, samples).at(samples.x), samples)
+            < 1.3 * _error(fitted.at(samples.x), samples) + 0.01
+        ), learner.name
+    with pytest.raises(ModelError, match="only completed tensors"):
+        continued(fit_trend(samples), samples)
+
+
 def test_what_is_learned_is_small_and_survives_a_file() -> None:
     samples = drawn(waves, 3, 1000)
     for learner in candidates(samples):
@@ -175,7 +212,7 @@ def test_what_is_kept_predicts_as_what_was_fitted(size: float) -> None:
     """Also where one mode has factors that half-precision numbers do not hold."""
     samples = drawn(waves, 3, 800)
     recipe = Recipe(rank=3, number=16)
-    modes = node_modes(samples, recipe.number)
+    modes = modes_of(samples, recipe)
     table = np.random.default_rng(0).uniform(-1, 1, (sum(map(len, modes)) + 1, 3))
     table[-1] = 0
     table[: len(modes[0])] *= size

@@ -13,7 +13,8 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import Entries, completed, row_begins
 from orchestrator.models.cpr.positive import barriers, newton_row, positive_factors
-from orchestrator.models.cpr.rank_one import Spline, last_half, mars, positive_tensor, rank_one
+from orchestrator.models.cpr.rank_one import positive_tensor, rank_one
+from orchestrator.models.cpr.splines import Spline, last_half, mars
 from orchestrator.models.regression.samples import Axis, Samples
 from tests.requirements import need
 
