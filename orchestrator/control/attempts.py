@@ -15,7 +15,6 @@ from orchestrator.journal.events import Samples
 from orchestrator.journal.state import InFlight, State
 from orchestrator.launch.mpi import launcher_for
 from orchestrator.launch.script import launch_script
-from orchestrator.policy.limits import memory_for
 from orchestrator.policy.placement import nodelist
 from orchestrator.readers.base import Reader
 from orchestrator.readers.inverse import with_inverses
@@ -47,7 +46,7 @@ def request(
         exclude=nodes.excluded(state.marks),
         nodelist=nodelist(rule, state, attempt.run, resources.nodes),
         placed=rule != "any",
-        memory=memory_for(state, attempt.run),
+        memory=flight.memory,
         script="" if simulated else script(assembly, point, resources, attempt.run.kind),
         files={} if simulated else dict(application.files(values)),
         executable="" if simulated else campaign.executable_at(point, attempt.run.kind),

@@ -26,6 +26,7 @@ from orchestrator.journal.writer import Journal, waited
 from orchestrator.models.base import Model
 from orchestrator.policy import decide, failing, stop_rules
 from orchestrator.policy.actions import Action, Assess, Fit, Propose, Single, Submit
+from orchestrator.policy.limits import memory_for
 from orchestrator.policy.machine import findings
 from orchestrator.policy.progress import Quality, enough
 from orchestrator.strategies.base import Nothing
@@ -220,6 +221,7 @@ class Controller:
                 reserved=item.reservation.reserved,
                 pack=self._name(item.pack) if item.pack is not None else "",
                 likely=item.reservation.likely,
+                memory=memory_for(self.state, item.attempt.run),
             )
             for item in submissions
         ]
@@ -232,7 +234,13 @@ class Controller:
 
     def _rendered(self, intent: events.AttemptIntended) -> AttemptRequest:
         flight = InFlight(
-            intent.name, intent.cores, intent.limit, intent.reserved, pack=intent.pack, likely=intent.likely
+            intent.name,
+            intent.cores,
+            intent.limit,
+            intent.reserved,
+            pack=intent.pack,
+            likely=intent.likely,
+            memory=intent.memory,
         )
         return self._runtime.request(self.state, intent.attempt, flight)
 

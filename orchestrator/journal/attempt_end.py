@@ -104,7 +104,7 @@ def _measured(state: State, event: events.AttemptFinished, pack: str) -> State:
         load=event.load,
         origin=origin(event, pack, state.round),
     )
-    short = {run} if FailureClass.MEMORY in current.failures else set()
+    short = {run} if current.lacked else set()
     return _placed(state, event)._replace(
         runs=state.runs.set(run, measured),
         short_of_memory=state.short_of_memory | short,
@@ -122,6 +122,7 @@ def _failed(state: State, event: events.AttemptFinished, failure: FailureClass) 
         cost=current.cost + event.cost,
         refused=current.refused + event.refused,
         reached=max(current.reached, current.limit) if failure is FailureClass.TIMEOUT else current.reached,
+        lacked=max(current.lacked, current.memory) if failure is FailureClass.MEMORY else current.lacked,
     )
     return state._replace(runs=state.runs.set(run, _open_again(failed)), failed=(*state.failed, run))
 

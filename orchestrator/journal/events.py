@@ -99,6 +99,7 @@ class AttemptIntended:
 
     Attempts with the same ``pack`` share a job, one after another. Each reserves an equal part of what the
     job can be charged. ``likely``: the seconds that the attempt takes at most as far as was known.
+    ``memory``: factor on the memory that is asked for.
     """
 
     attempt: Attempt
@@ -108,6 +109,7 @@ class AttemptIntended:
     reserved: float
     pack: str = ""
     likely: float | None = None
+    memory: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
     if event.elsewhere:
         state = _elsewhere(state, event.campaign)
     if _options(event.campaign) != _options(state.campaign):
-        state = state._replace(short_of_memory=frozenset())
+        state = state._replace(short_of_memory=frozenset(), runs=_with_enough_memory(state.runs))
     if _started_by(event.campaign) != _started_by(state.campaign):
         state = state._replace(runs=_without_limits(state.runs))
     if _counting(event.campaign) != _counting(state.campaign):
@@ -182,11 +182,17 @@ def _attempt_intended(event: events.AttemptIntended, state: State) -> State:
         pack=event.pack,
         since=state.time,
         likely=event.likely,
+        memory=event.memory,
     )
     return _dequeue(state, run)._replace(
         runs=state.runs.set(
             run,
-            current._replace(status=RunStatus.IN_FLIGHT, attempts=event.attempt.number, limit=event.limit),
+            current._replace(
+                status=RunStatus.IN_FLIGHT,
+                attempts=event.attempt.number,
+                limit=event.limit,
+                memory=event.memory,
+            ),
         ),
         in_flight=state.in_flight.set(event.attempt, item),
         holds=allocations.begun(state.holds, event.pack, event.reserved),
@@ -323,10 +329,16 @@ def _validation_proposed(event: events.ValidationProposed, state: State) -> Stat
     return state._replace(
         validation=event.run,
         # Attempts that were made before a campaign was resumed keep their directories and their cost. The
-        # limits that they reached are known to be too short.
+        # limits that they reached, and the memory that they lacked, are known not to suffice.
         runs=state.runs.set(
             event.run,
-            RunState(attempts=known.attempts, cost=known.cost, reached=known.reached, chosen=known.chosen),
+            RunState(
+                attempts=known.attempts,
+                cost=known.cost,
+                reached=known.reached,
+                chosen=known.chosen,
+                lacked=known.lacked,
+            ),
         ),
         queue=(event.run,),
         next=0,
@@ -448,6 +460,14 @@ def _without_limits(runs: Runs) -> Runs:
     for run, item in runs.items():
         if item.reached:
             runs = runs.set(run, item._replace(reached=0.0))
+    return runs
+
+
+def _with_enough_memory(runs: Runs) -> Runs:
+    """Return runs of which none says how much memory it lacked: all ask for another amount now."""
+    for run, item in runs.items():
+        if item.lacked:
+            runs = runs.set(run, item._replace(lacked=0.0))
     return runs
 
 

@@ -56,7 +56,8 @@ class RunState(NamedTuple):
     ``refused``: how many attempts the executor did not take; ``unaffordable``: whether it was skipped because
     the budget could not hold it; ``round``: the round that proposed it, 0 for a validation run;
     ``reached``: the longest time limit that ended one of its attempts, in seconds, also under earlier rules;
-    ``chosen``: why it was proposed.
+    ``chosen``: why it was proposed; ``memory``: factor on the memory that the last attempt asked for;
+    ``lacked``: the largest such factor with which an attempt had too little, 0 without one.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -78,6 +79,8 @@ class RunState(NamedTuple):
     round: int = 0
     reached: float = 0.0
     chosen: str = ""
+    memory: float = 1.0
+    lacked: float = 0.0
 
     @property
     def timed_out(self) -> bool:
@@ -90,8 +93,8 @@ class InFlight(NamedTuple):
 
     ``pack``: name of its shared job, or empty; ``since``: when it was intended; ``span``: seconds from its
     start to its end, if it was accepted and its cost is not confirmed; ``setback``: whether the
-    infrastructure failed, and its cost is not confirmed; ``likely``: as it was intended; ``recounted``:
-    whether cores are counted by other rules since.
+    infrastructure failed, and its cost is not confirmed; ``likely`` and ``memory``: as it was intended;
+    ``recounted``: whether cores are counted by other rules since.
     """
 
     name: str
@@ -107,6 +110,7 @@ class InFlight(NamedTuple):
     setback: bool = False
     likely: float | None = None
     recounted: bool = False
+    memory: float = 1.0
 
 
 class Discarded(NamedTuple):

@@ -19,16 +19,15 @@ MORE_MEMORY = 1.5  # factor on the memory after each attempt that ran out of it
 def memory_for(state: State, run: Run) -> float:
     """Return the factor on the memory that the next attempt at a run asks for.
 
-    At least what others were measured with that are not larger in any parameter, earlier repetitions among
-    them: with less, each would fail first.
+    More than any attempt at it had too little with, and at least what others were measured with that are not
+    larger in any parameter, earlier repetitions among them: with less, each would fail first.
     """
     smaller = (
-        state.runs[item]
+        state.runs[item].memory
         for item in state.short_of_memory
         if item.kind == run.kind and _is_as_large(run.point, item.point)
     )
-    lacked = (item.failures.count(FailureClass.MEMORY) for item in (state.runs[run], *smaller))
-    return MORE_MEMORY ** max(lacked)
+    return max(1.0, MORE_MEMORY * state.runs[run].lacked, *smaller)
 
 
 def _is_as_large(point: Point, other: Point) -> bool:

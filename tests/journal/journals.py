@@ -104,6 +104,7 @@ def _intended(data: _Draw, state: State, run: Run) -> events.Event:
         reserved=data.number(),
         pack=data.one(["", "job"]),
         likely=data.share(),
+        memory=data.one([1.0, 1.5]),
     )
 
 

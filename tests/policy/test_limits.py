@@ -206,7 +206,7 @@ def lacking(memory: int, measured: bool, campaign: Mapping[str, Any]) -> State:
     )
     for number in range(1, memory + 1 + measured):
         attempt, fails = Attempt(run, number), number <= memory
-        state = apply(state, attempt_intended(attempt, 9.0), 0.0)
+        state = apply(state, attempt_intended(attempt, 9.0, memory=memory_for(state, run)), 0.0)
         failure = FailureClass.MEMORY if fails else None
         state = apply(state, attempt_finished(attempt, failure=failure), 0.0)
     return state
@@ -246,11 +246,32 @@ def test_larger_runs_ask_for_the_memory_that_smaller_ones_took() -> None:
     state = apply(state, events.RoundProposed(1, runs, ("",) * len(runs)), 0.0)
     for number, failure in ((1, FailureClass.MEMORY), (2, None)):
         attempt = Attempt(runs[0], number)
-        state = apply(state, attempt_intended(attempt, 9.0), 0.0)
+        state = apply(state, attempt_intended(attempt, 9.0, memory=memory_for(state, runs[0])), 0.0)
         assert {memory_for(state, Run(point)) for point in others} == {1}, "what suffices is not known"
         state = apply(state, attempt_finished(attempt, failure=failure), 0.0)
     assert {point: memory_for(state, Run(point)) for point in others} == others
     assert memory_for(state, counted) == 1
+
+
+def test_what_was_too_little_is_not_asked_for_again() -> None:
+    """A larger run that begins with what a smaller one took needs more than that when it fails."""
+    small, large, largest = (Run(Point.of(n=n)) for n in (8, 16, 32))
+    state, asked = State(campaign={"executor": {"name": "slurm"}}), []
+    state = apply(state, events.RoundProposed(1, (small, large, largest), ("", "", "")), 0.0)
+    for run, lacks in ((small, True), (small, False), (large, True), (large, True), (large, False)):
+        attempt = Attempt(run, state.runs[run].attempts + 1)
+        state = apply(state, attempt_intended(attempt, 9.0, memory=memory_for(state, run)), 0.0)
+        asked.append(state.runs[run].memory)
+        failure = FailureClass.MEMORY if lacks else None
+        state = apply(state, attempt_finished(attempt, failure=failure), 0.0)
+    assert asked == [1, MORE_MEMORY, MORE_MEMORY, MORE_MEMORY**2, MORE_MEMORY**3]
+    assert memory_for(state, largest) == MORE_MEMORY**3
+
+
+def test_other_options_forget_what_was_too_little() -> None:
+    more = {"executor": {"name": "slurm", "sbatch": {"mem": "300M"}}}
+    state = apply(lacking(2, False, {}), events.CampaignChanged(more, False, False), 0.0)
+    assert memory_for(state, Run(POINT)) == 1
 
 
 @pytest.mark.parametrize(("sbatch", "again"), [("{mem: 4G}", True), ("{mem: 0}", False), ("{}", False)])
