@@ -17,8 +17,10 @@ from orchestrator.errors import ModelError
 from orchestrator.models import processes
 from orchestrator.models.base import Category, Floats, Model, Modeler, document
 from orchestrator.models.belief import Belief, HasAnswer, LogBelief, ModelWithBelief, has_belief
+from orchestrator.models.callpaths import callers
 from orchestrator.models.intervals import FromPredictive, Predictive, predictive
 from orchestrator.models.sums import with_sums
+from orchestrator.models.uncertainty import RELEVANT_SHARE
 from orchestrator.types import Measurement, Measurements, Point, Value
 
 # Largest value that may be a level, and largest distance of two that follow one another: 16, 32, 64 are
@@ -38,7 +40,9 @@ def with_levels(modeler: Modeler) -> Modeler:
     """Return a modeler that models call paths in ``2**level`` where a parameter acts exponentially.
 
     Each call path is looked at for itself: of what does not grow so, levels are a parameter as any other.
-    Callers may be the sums of their parts, which nobody can find later, when powers of 2 are out of sight.
+    What includes a call path that grows so does in the end, too: a whole run, say, of which starting takes
+    most of the time at small levels. Callers may be the sums of their parts, which nobody can find later,
+    when powers of 2 are out of sight.
     """
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
@@ -46,6 +50,7 @@ def with_levels(modeler: Modeler) -> Modeler:
         found = {(item.callpath, item.metric): levels(item, possible) for item in measurements.items}
         if not any(found.values()):
             return modeler(measurements)
+        found = _with_what_includes_them(found, measurements)
         models, errors = [], []
         for names in dict.fromkeys(found.values()):
             items = tuple(i for i in measurements.items if found[i.callpath, i.metric] == names)
@@ -75,6 +80,37 @@ def levels(item: Measurement, possible: Sequence[str]) -> tuple[str, ...]:
         return ()
     logs = {point: float(np.log(np.maximum(v, _TINY)).mean()) for point, v in item.values.items() if len(v)}
     return tuple(name for name in possible if _is_level(name, logs))
+
+
+def _with_what_includes_them(
+    found: Mapping[tuple[str, str], tuple[str, ...]], measurements: Measurements
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return which parameters act exponentially on call paths, those that include others among them."""
+    acting = [item for item in measurements.items if found[item.callpath, item.metric]]
+    return {
+        (item.callpath, item.metric): tuple(
+            name
+            for name in measurements.parameters
+            if name in found[item.callpath, item.metric]
+            or any(name in found[p.callpath, p.metric] and _includes(item, p) for p in acting)
+        )
+        for item in measurements.items
+    }
+
+
+def _includes(whole: Measurement, part: Measurement) -> bool:
+    """Return whether the time of a call path, or of whole runs, includes that of another.
+
+    By its name, and by the values: time may be that of a call path alone. The other one is relevant.
+    """
+    calls = whole.metric == part.metric and whole.callpath in callers(part.callpath)[1:]
+    if not calls and (whole.metric, part.metric) != ("elapsed", "time"):
+        return False
+    common = [point for point in part.values if len(part.values[point]) and len(whole.values.get(point, ()))]
+    if not common:
+        return False
+    inner, outer = (np.array([np.mean(item.values[p]) for p in common]) for item in (part, whole))
+    return bool((inner <= outer).all() and (inner[last := outer.argmax()] > RELEVANT_SHARE * outer[last]))
 
 
 def _may_be_levels(measurements: Measurements, name: str) -> bool:

@@ -143,3 +143,36 @@ def test_call_paths_that_cannot_be_fitted_cost_no_others() -> None:
     assert [item.callpath for item in with_levels(only)(measurements)] == ["main"]
     with pytest.raises(ModelError, match="not this one"):
         with_levels(only)(Measurements(("level", "p"), (flat,)))
+
+
+def launched(item: Measurement, callpath: str, metric: str = "time", seconds: float = 1.0) -> Measurement:
+    """What includes a call path, and takes so long itself whatever the level."""
+    values = {point: tuple(seconds + v for v in values) for point, values in item.values.items()}
+    return Measurement(callpath, metric, values)
+
+
+@pytest.mark.parametrize(("callpath", "metric"), [("(run)", "elapsed"), ("main", "time")])
+def test_what_includes_a_call_path_grows_as_that_does(callpath: str, metric: str) -> None:
+    """Starting hides the growth at small levels: time limits two levels further were far too short."""
+    part = measured(lambda level, p: 2e-7 * 8**level, callpath="main->refine")
+    whole = launched(part, callpath, metric)
+    far = Point.of(level=LEVELS[-1] + 2, p=1)
+    (alone,) = fitted(whole)
+    assert not isinstance(alone, LevelModel) and alone.value([far])[0] < 5
+    both = {item.callpath: item for item in fitted(whole, part)}
+    assert both[callpath].value([far])[0] == pytest.approx(1 + 2e-7 * 8**9, rel=0.2)
+
+
+@pytest.mark.parametrize(("callpath", "metric"), [("main->exchange", "time"), ("main", "energy")])
+def test_others_do_not(callpath: str, metric: str) -> None:
+    part = measured(lambda level, p: 2e-7 * 8**level, callpath="main->refine")
+    _, other = fitted(part, launched(part, callpath, metric))
+    assert not isinstance(other, LevelModel)
+
+
+@pytest.mark.parametrize("seconds", [0.05, 100.0])
+def test_callers_without_the_time_of_what_they_call_stay_as_they_are(seconds: float) -> None:
+    """Where times are those of call paths alone, or what grows takes less than a hundredth."""
+    part = measured(lambda level, p: 2e-7 * 8**level, callpath="main->refine")
+    whole = measured(lambda level, p: seconds + (2e-7 * 8**level if seconds > 1 else 0.0), seed=2)
+    assert [isinstance(item, LevelModel) for item in fitted(whole, part)] == [False, True]
