@@ -29,8 +29,8 @@ _LARGEST, _APART, _SHOWN_BY = 60, 4, 4
 # Power of the parameter as which the time grows in the last step, at least: no formula has a larger one, and
 # hardly any program. Share of that with which it grows in the step before, at least: one step is a jump. How
 # much more probable an exponential must be than a power, natural logarithm: little, as so steep powers are
-# rare. Chosen by hand (docs/families.md).
-_STEEP, _BEFORE, _CLEARLY = 5.0, 0.5, 0.5
+# rare, and less for every power more. Chosen by hand (docs/families.md).
+_STEEP, _BEFORE, _CLEARLY, _LESS = 5.0, 0.5, 0.5, 0.1
 _NEAR_ZERO = 1e-3  # stands for zero where logarithms are taken
 _LARGEST_POWER = 100.0  # of 2, of which further powers are numbers, too
 _TINY = 1e-300  # keeps logarithms of zero finite
@@ -139,7 +139,8 @@ def _is_level(name: str, logs: Mapping[Point, float]) -> bool:
         return False
     freedom = (_SHOWN_BY - 2) * weight.sum()
     left = [float(weight @ _left_over(part, log)) + _TINY for part in (log_x, x)]
-    return bool(freedom / 2 * np.log(left[0] / left[1]) > _CLEARLY)
+    needed = _CLEARLY - _LESS * float(rise[-1] / wide[-1] - _STEEP)
+    return bool(freedom / 2 * np.log(left[0] / left[1]) > needed)
 
 
 def _left_over(x: Floats, log: Floats) -> Floats:

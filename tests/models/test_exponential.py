@@ -10,7 +10,7 @@ import pytest
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
 from orchestrator.models.belief import HasAnswer, has_belief, of_answer
-from orchestrator.models.exponential import LevelModel, with_levels
+from orchestrator.models.exponential import LevelModel, levels, with_levels
 from orchestrator.models.selection import modeler
 from orchestrator.models.symbolic import terms_of
 from orchestrator.types import Measurement, Measurements, Point
@@ -176,3 +176,10 @@ def test_callers_without_the_time_of_what_they_call_stay_as_they_are(seconds: fl
     part = measured(lambda level, p: 2e-7 * 8**level, callpath="main->refine")
     whole = measured(lambda level, p: seconds + (2e-7 * 8**level if seconds > 1 else 0.0), seed=2)
     assert [isinstance(item, LevelModel) for item in fitted(whole, part)] == [False, True]
+
+
+def test_the_steeper_the_less_likely_is_a_power() -> None:
+    """What does not depend on the level hides which of both follows the values better."""
+    sizes = (5, 6, 7, 8, 9)
+    items = [measured(lambda level, p: 8 ** (level - 9) / p + 0.1, sizes, seed=k) for k in range(10)]
+    assert all(levels(item, ["level"]) for item in items)
