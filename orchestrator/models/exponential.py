@@ -7,6 +7,8 @@ parameter grows like that, so formulas and curves of it are far too low beyond t
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -164,6 +166,17 @@ def _power_of(name: str) -> str:
     return f"(2**{name})"
 
 
+def _in_levels(note: str, names: Collection[str]) -> str:
+    """Return a note that gives levels instead of powers of 2: ``level=3`` for ``(2**level)=8``."""
+    for name in names:
+        power = _power_of(name)
+        before, *others = re.split(re.escape(power) + r"(\s?=\s?)([\d.]+(?:e[+-]?\d+)?)", note)
+        for sign, value, after in zip(others[::3], others[1::3], others[2::3], strict=True):
+            before += f"{name}{sign}{round(math.log2(float(value)), 1):g}{after}"
+        note = before.replace(power, f"2**{name}")
+    return note
+
+
 def _place(point: Point, names: Collection[str]) -> Point:
     """Return a point with 2 to the power of some parameters instead of these."""
     return Point(
@@ -241,7 +254,7 @@ class LevelModel(FromPredictive):
     def notes(self) -> tuple[str, ...]:
         """Those of the model, and of what it is one."""
         acting = (f"{name} acts exponentially: this is a model of 2**{name}" for name in self.levels)
-        return (*self.model.notes, *acting)
+        return (*(_in_levels(note, self.levels) for note in self.model.notes), *acting)
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return that of the model."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -76,6 +78,23 @@ def test_the_expression_is_one_in_the_level() -> None:
     value = eval(found.expression, {"level": 9, "p": 2})
     assert value == pytest.approx(float(found.value([Point.of(level=9, p=2)])[0]), rel=1e-3)
     assert value == pytest.approx(1e-5 * 4**9 * 9 / 2, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("note", "shown"),
+    [
+        (
+            "jumps between (2**level)=64 and (2**level)=1.04858e+06: x",
+            "jumps between level=6 and level=20: x",
+        ),
+        ("taken for outliers: P((2**level)=1, p=4)", "taken for outliers: P(level=0, p=4)"),
+        ("changes at (2**level) = 90.5 (a step of x2)", "changes at level = 6.5 (a step of x2)"),
+        ("not monotone in (2**level): rises", "not monotone in 2**level: rises"),
+    ],
+)
+def test_notes_give_levels(note: str, shown: str) -> None:
+    model = cast(Model, SimpleNamespace(notes=(note,)))
+    assert LevelModel(model, ("level", "p"), ("level",)).notes[0] == shown
 
 
 def test_strategies_see_how_levels_vary_together() -> None:
