@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from orchestrator.models.base import Floats, Model
+from orchestrator.models.exponential import LevelModel
 from orchestrator.models.symbolic import falls, power_text, significant, terms_of
 from orchestrator.models.symbolic import growth as growth_of
 from orchestrator.report.page.grid import Grid
@@ -25,12 +26,19 @@ def described(model: Model, grid: Grid, values: Floats) -> list[dict[str, Any]]:
     """
     terms = terms_of(model)
     slopes: dict[str, float | None] = {}
+    levels: dict[str, float | None] = {}
     if values.size:
         table = values.reshape(grid.shape)
         slopes = {axis.name: _slope(grid, table, k) for k, axis in enumerate(grid.axes)}
+        acting = model.levels if isinstance(model, LevelModel) else ()
+        levels = {
+            axis.name: _slope(grid, table, k, np.exp2)
+            for k, axis in enumerate(grid.axes)
+            if axis.name in acting
+        }
     if not terms:
         return [
-            _by_slope(name, slope)
+            _by_slope(name, slope, levels.get(name))
             for name, slope in slopes.items()
             if slope is not None and name in model.parameters
         ]
@@ -53,10 +61,11 @@ def described(model: Model, grid: Grid, values: Floats) -> list[dict[str, Any]]:
     return growths
 
 
-def _by_slope(name: str, slope: float) -> dict[str, Any]:
+def _by_slope(name: str, slope: float, level: float | None = None) -> dict[str, Any]:
+    """Describe a slope; ``level``: that in 2 to the power of a parameter that acts exponentially."""
     return {
         "parameter": name,
-        "text": _power(name, slope, 0.0),
+        "text": f"2**({level:g} * {name})" if level else _power(name, slope, 0.0),
         "exponent": slope,
         "log": 0.0,
         "kind": "slope",
@@ -77,14 +86,17 @@ def _power(name: str, exponent: float, log: float) -> str:
     return " * ".join(filter(None, factors)) or _CONSTANT
 
 
-def _slope(grid: Grid, table: Floats, k: int) -> float | None:
-    """Return the slope of the logarithm of predictions between the default stop and the one before it."""
+def _slope(grid: Grid, table: Floats, k: int, size: Callable[[Floats], Floats] = np.asarray) -> float | None:
+    """Return the slope of the logarithm of predictions between the default stop and the one before it.
+
+    It is that in the logarithm of what a value of the parameter is the ``size`` of.
+    """
     axis = grid.axes[k]
     if axis.is_categorical or len(axis.stops) < 2:
         return None
     index = [item.stops.index(item.default) for item in grid.axes]
     here = index[k] or 1
-    x = [float(axis.stops[here - 1]), float(axis.stops[here])]
+    x = size(np.array([float(axis.stops[here - 1]), float(axis.stops[here])]))
     y = [float(table[(*index[:k], at, *index[k + 1 :])]) for at in (here - 1, here)]
     if min(x) <= 0 or not min(y) > 0:
         return None

@@ -300,6 +300,16 @@ def test_growth_is_that_of_the_values_where_the_formula_is_constant() -> None:
     assert (changing["text"], changing["kind"], changing["exponent"]) == ("p**0.4", "slope", 0.4)
 
 
+def test_growth_of_levels_is_exponential() -> None:
+    """A power would be that of the last levels alone."""
+    points = {Point.of(level=level): (1e-4 * 8.0**level,) * 2 for level in range(4, 9)}
+    known = Measurements(("level",), (Measurement("main", "time", points),))
+    (model,) = registry.load("model", "auto")()(known)
+    grid = grid_of(Subject(known=known, models=(model,), point=None, study=None))
+    (shown,) = growth.described(model, grid, model.value(list(grid.points())))
+    assert shown["text"] == "2**(3 * level)" and shown["exponent"] > 10
+
+
 def test_the_table_has_the_largest_terms_of_a_long_sum_and_the_details_have_all() -> None:
     rng = np.random.default_rng(3)
     laws: dict[str, Callable[[Any, Any], float]] = {
