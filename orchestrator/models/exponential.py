@@ -89,25 +89,25 @@ def _with_what_includes_them(
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return which parameters act exponentially on call paths, those that include others among them."""
     acting = [item for item in measurements.items if found[item.callpath, item.metric]]
-    return {
-        (item.callpath, item.metric): tuple(
-            name
-            for name in measurements.parameters
-            if name in found[item.callpath, item.metric]
-            or any(name in found[p.callpath, p.metric] and _includes(item, p) for p in acting)
-        )
-        for item in measurements.items
-    }
+    called: dict[tuple[str, str], list[Measurement]] = {}
+    for part in acting:
+        for caller in callers(part.callpath)[1:]:
+            called.setdefault((caller, part.metric), []).append(part)
+    timed = [part for part in acting if part.metric == "time"]
+    result = {}
+    for whole in measurements.items:
+        key = whole.callpath, whole.metric
+        parts = timed if whole.metric == "elapsed" else called.get(key, [])
+        names = {*found[key], *(n for p in parts if _includes(whole, p) for n in found[p.callpath, p.metric])}
+        result[key] = tuple(name for name in measurements.parameters if name in names)
+    return result
 
 
 def _includes(whole: Measurement, part: Measurement) -> bool:
-    """Return whether the time of a call path, or of whole runs, includes that of another.
+    """Return whether values are those of one that is included, and relevant, and of more.
 
-    By its name, and by the values: time may be that of a call path alone. The other one is relevant.
+    The time of a caller may be that of itself alone.
     """
-    calls = whole.metric == part.metric and whole.callpath in callers(part.callpath)[1:]
-    if not calls and (whole.metric, part.metric) != ("elapsed", "time"):
-        return False
     common = [point for point in part.values if len(part.values[point]) and len(whole.values.get(point, ()))]
     if not common:
         return False
