@@ -8,7 +8,8 @@ of one family beside its modeler is offered here by name, and imported only when
 - Before a fit: `data` as arrays, `noise` of repetitions and `shared_noise`, `effort` and `callpaths` of
   counts, `processes`, `thinning` of many points.
 - Families from others: `selection` is ``auto``; `formulas` chooses between formulas and curves; `groupwise`
-  and `refits` are what several families share; `factored` laws; `exponential` parameters; `zero`.
+  and `refits` are what several families share; models `around` others: `factored` laws, `exponential`
+  parameters; `zero`.
 - After a fit: call paths as `sums` of others (`summed`), `consistency` of models, what is `unseen` or
   `unvaried`; `uncertainty`, `costs` and `scaling` from predictions; `comparison` of two sets of measurements.
 - `mpi_costs` in theory. `progress`, `spread`, `compiling` and `blas` are technical.

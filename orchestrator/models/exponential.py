@@ -17,10 +17,11 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import processes
-from orchestrator.models.base import Category, Floats, Model, Modeler, document
+from orchestrator.models.around import Around
+from orchestrator.models.base import Floats, Model, Modeler, document
 from orchestrator.models.belief import Belief, HasAnswer, LogBelief, ModelWithBelief, has_belief
 from orchestrator.models.callpaths import callers
-from orchestrator.models.intervals import FromPredictive, Predictive, predictive
+from orchestrator.models.intervals import Predictive, predictive
 from orchestrator.models.sums import with_sums
 from orchestrator.models.uncertainty import RELEVANT_SHARE
 from orchestrator.types import Measurement, Measurements, Point, Value
@@ -212,25 +213,12 @@ def _of_levels(model: Model, measurements: Measurements, names: tuple[str, ...])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LevelModel(FromPredictive):
+class LevelModel(Around):
     """A model of 2 to the power of some parameters, as a model of these."""
 
     model: Model
     parameters: tuple[str, ...]
     levels: tuple[str, ...]  # those that act exponentially
-
-    @property
-    def callpath(self) -> str:  # noqa: D102
-        return self.model.callpath
-
-    @property
-    def metric(self) -> str:  # noqa: D102
-        return self.model.metric
-
-    @property
-    def category(self) -> Category:
-        """That of the model."""
-        return self.model.category
 
     @property
     def expression(self) -> str:
@@ -239,16 +227,6 @@ class LevelModel(FromPredictive):
         for name in self.levels:
             text = text.replace(f"log2({_power_of(name)})", name)
         return text
-
-    @property
-    def noise(self) -> float:
-        """That of the model."""
-        return self.model.noise
-
-    @property
-    def smape(self) -> float:
-        """That of the model."""
-        return self.model.smape
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from orchestrator.errors import ModelError
+from orchestrator.models.around import Around
 from orchestrator.models.base import Category, Floats, Model, Modeler
 from orchestrator.models.belief import LogBelief
-from orchestrator.models.intervals import FromPredictive, Predictive, predictive
+from orchestrator.models.intervals import Predictive, predictive
 from orchestrator.models.spread import spread
 from orchestrator.models.symbolic import Symbolic, terms_of
 from orchestrator.types import Measurement, Measurements, Point
@@ -113,7 +114,7 @@ def _with_refits(model: Model, others: Sequence[Model]) -> Model:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Refitted(FromPredictive):
+class Refitted(Around):
     """A model together with its refits; values, text and document are those of the model itself.
 
     Its 90 % interval, its mean and its belief are those of the refits.
@@ -123,37 +124,14 @@ class Refitted(FromPredictive):
     refits: tuple[Model, ...]
 
     @property
-    def callpath(self) -> str:  # noqa: D102
-        return self.model.callpath
-
-    @property
-    def metric(self) -> str:  # noqa: D102
-        return self.model.metric
-
-    @property
     def parameters(self) -> tuple[str, ...]:
         """Those of the model."""
         return self.model.parameters
 
     @property
-    def category(self) -> Category:
-        """That of the model."""
-        return self.model.category
-
-    @property
     def expression(self) -> str:
         """That of the model."""
         return self.model.expression
-
-    @property
-    def noise(self) -> float:
-        """That of the model."""
-        return self.model.noise
-
-    @property
-    def smape(self) -> float:
-        """That of the model."""
-        return self.model.smape
 
     @property
     def notes(self) -> tuple[str, ...]:
