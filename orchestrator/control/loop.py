@@ -233,16 +233,7 @@ class Controller:
         return any(item.state is not AttemptState.ABSENT for item in observations)
 
     def _rendered(self, intent: events.AttemptIntended) -> AttemptRequest:
-        flight = InFlight(
-            intent.name,
-            intent.cores,
-            intent.limit,
-            intent.reserved,
-            pack=intent.pack,
-            likely=intent.likely,
-            memory=intent.memory,
-        )
-        return self._runtime.request(self.state, intent.attempt, flight)
+        return self._runtime.request(self.state, intent.attempt, InFlight.of(intent))
 
     def _name(self, attempt: Attempt) -> str:
         return settle.submission_name(self.state.campaign["name"], self.state.id, attempt)

@@ -174,16 +174,6 @@ def _attempt_intended(event: events.AttemptIntended, state: State) -> State:
     current = _run(state, run)
     if current.status not in (RunStatus.WAITING, RunStatus.FAILED):
         raise ValueError(_impossible(state, run, f"attempt {event.attempt.number} intended"))
-    item = InFlight(
-        event.name,
-        event.cores,
-        event.limit,
-        event.reserved,
-        pack=event.pack,
-        since=state.time,
-        likely=event.likely,
-        memory=event.memory,
-    )
     return _dequeue(state, run)._replace(
         runs=state.runs.set(
             run,
@@ -194,7 +184,7 @@ def _attempt_intended(event: events.AttemptIntended, state: State) -> State:
                 memory=event.memory,
             ),
         ),
-        in_flight=state.in_flight.set(event.attempt, item),
+        in_flight=state.in_flight.set(event.attempt, InFlight.of(event, state.time)),
         holds=allocations.begun(state.holds, event.pack, event.reserved),
     )
 

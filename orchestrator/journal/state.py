@@ -112,6 +112,20 @@ class InFlight(NamedTuple):
     recounted: bool = False
     memory: float = 1.0
 
+    @classmethod
+    def of(cls, intent: events.AttemptIntended, since: float = 0.0) -> InFlight:
+        """Return an attempt as it was intended."""
+        return cls(
+            intent.name,
+            intent.cores,
+            intent.limit,
+            intent.reserved,
+            pack=intent.pack,
+            since=since,
+            likely=intent.likely,
+            memory=intent.memory,
+        )
+
 
 class Discarded(NamedTuple):
     """Why and when (Unix seconds) the measurement of a run was discarded, and what the run was before.

@@ -49,7 +49,7 @@ def with_levels(modeler: Modeler) -> Modeler:
     """
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
-        possible = [name for name in measurements.parameters if _may_be_levels(measurements, name)]
+        possible = _may_be_levels(measurements)
         found = {(item.callpath, item.metric): levels(item, possible) for item in measurements.items}
         if not any(found.values()):
             return modeler(measurements)
@@ -116,12 +116,21 @@ def _includes(whole: Measurement, part: Measurement) -> bool:
     return bool((inner <= outer).all() and (inner[last := outer.argmax()] > RELEVANT_SHARE * outer[last]))
 
 
-def _may_be_levels(measurements: Measurements, name: str) -> bool:
-    """Return whether a parameter has values that levels have, and counts no processes."""
+def _may_be_levels(measurements: Measurements) -> list[str]:
+    """Return the parameters that have values as levels have them, and count no processes."""
     counting = processes.found(measurements.parameters)
-    if measurements.is_categorical(name) or (counting is not None and name in counting.all_names):
-        return False
-    values = np.sort(np.array(measurements.values_of(name), dtype=float))
+    others = frozenset[str]() if counting is None else counting.all_names
+    return [
+        name
+        for name in measurements.parameters
+        if name not in others
+        and not measurements.is_categorical(name)
+        and _are_levels(np.sort(np.array(measurements.values_of(name), dtype=float)))
+    ]
+
+
+def _are_levels(values: Floats) -> bool:
+    """Return whether different values of a parameter, in ascending order, may be levels."""
     if len(values) < _SHOWN_BY or values[0] < 0 or values[-1] > _LARGEST or (values % 1).any():
         return False
     close = np.diff(values) <= _APART

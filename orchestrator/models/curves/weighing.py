@@ -139,12 +139,8 @@ def _explanations(
     """
     centre, centred, projected = around
     shift, root = posterior
-    design, scatter, known, columns = (
-        draws.process.design,
-        callpath.scatter,
-        callpath.formulas,
-        formulas.columns,
-    )
+    design, columns = draws.process.design, formulas.columns
+    scatter, known = callpath.scatter, callpath.formulas
     number = 0 if known is None else len(known.weights)
     share = float(members.odds[:number].sum())
     used = np.unique(np.append(members.formula[(members.formula >= 0) & (members.formula < number)], 0))
