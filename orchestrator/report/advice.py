@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from orchestrator.journal.state import FAILURE_RULES, State, StopReason, has_measured
 from orchestrator.policy import failing
@@ -27,6 +31,8 @@ OTHER_VALUES = "measurements were discarded, restored or read again"
 # Rules after which a larger budget buys nothing, unless `orchestrator.strategies.information` names a run.
 _DONE = ("exhausted", "converged")
 _WITH_MORE = "the next useful run"
+# The run that `orchestrator.strategies.information` names where wider ranges would help.
+_BEYOND = re.compile(r"a run at P\((.*?)\) (?:hardly )?lowers")
 _PAUSED = (
     "see why runs end (the space and quota of the file system; on a cluster sinfo -R and sacct) and have it "
     "repaired"
@@ -75,9 +81,9 @@ def to_continue(state: State, directory: Path) -> str:
     if state.stopped.rule in _DONE and _WITH_MORE not in state.stopped.detail:
         return (
             "to know more continue with larger ranges or other points, as in orchestrator resume "
-            f"{where} --set parameters.NAME='[...]'. For other parameters or another program begin another "
-            f"campaign; priors: {{campaigns: [{where}]}} in its file lets it begin with what this one has "
-            "learned"
+            f"{where} {_wider(state.campaign, state.stopped.detail)}. For other parameters or another "
+            f"program begin another campaign; priors: {{campaigns: [{where}]}} in its file lets it begin "
+            "with what this one has learned"
         )
     over = state.stopped.rule == "wall_time"
     rule = "stop.wall_time='...'" if over else f"stop.budget='... {campaign_unit(state.campaign)}'"
@@ -85,6 +91,24 @@ def to_continue(state: State, directory: Path) -> str:
         "to continue a campaign that has stopped, change a rule, for example: "
         f"orchestrator resume {where} --set {rule}"
     )
+
+
+def _wider(campaign: Mapping[str, Any], detail: str) -> str:
+    """Return the options that add to a campaign's parameters what the named point lies beyond."""
+    found = _BEYOND.search(detail)
+    items = dict(item.split("=", 1) for item in found[1].split(", ")) if found else {}
+    options = []
+    for name, section in campaign["parameters"].items():
+        stated = section if isinstance(section, Mapping) else {"values": section}
+        value = yaml.safe_load(items.get(name, ""))
+        if not isinstance(value, int | float):
+            continue
+        known = stated.get("values")
+        if known is not None and value not in known:
+            options.append(f"--set parameters.{name}='{sorted([*known, value])}'")
+        elif known is None and value > stated["to"]:
+            options.append(f"--set parameters.{name}.to={value}")
+    return " ".join(options) or "--set parameters.NAME='[...]'"
 
 
 def nothing_measured(state: State) -> str:

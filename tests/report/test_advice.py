@@ -22,6 +22,24 @@ def test_more_budget_is_advised_only_where_it_buys_something() -> None:
     assert "orchestrator resume study --set stop.budget=" in advice("budget", "nothing is left")
 
 
+def test_the_ranges_to_widen_are_those_of_the_run_that_would_help() -> None:
+    """Of {from, to} the end; of a list all values; nothing of what is within its range, or a category."""
+    campaign = {
+        **CAMPAIGN,
+        "parameters": {
+            "p": {"values": [1, 2]},
+            "s": {"from": 1.5, "to": 3, "step": 0.5},
+            "n": {"values": [8, 4]},
+            "solver": ["cg"],
+        },
+    }
+    detail = "wider ranges of the parameters may help: a run at P(p=2, s=3.5, n=16, solver=cg) lowers it"
+    state = State(campaign=campaign, stopped=StopReason("exhausted", detail))
+    known = "orchestrator resume study --set parameters.s.to=3.5 --set parameters.n='[4, 8, 16]'."
+    assert known in to_continue(state, Path("study"))
+    assert "--set parameters.NAME='[...]'." in advice("exhausted", "wider ranges may help")
+
+
 def test_outputs_that_could_not_be_read_are_read_again_for_nothing() -> None:
     text = advice(
         "failures", "5 points in a row were given up, the last one: parse: nothing in stdout matches"

@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.expressions import parse
 from orchestrator.models import uncertainty
 from orchestrator.models.belief import ModelWithBelief, has_belief
 from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Nothing, View
-from orchestrator.strategies.information import price, strategy
+from orchestrator.strategies.information import ending, price, strategy
+from orchestrator.strategies.information.beyond import values_beyond
 from orchestrator.strategies.information.price import Price, needless
 from orchestrator.strategies.information.stakes import Stakes, Weighted
-from orchestrator.types import Parameter, Point
+from orchestrator.types import Parameter, Point, Value
 from tests.strategies.test_information import PLUS, SPACE, lines_done, second_round, two_hypotheses
 from tests.strategies.views import Box, cost, make_view, rng
 
@@ -271,4 +274,56 @@ def test_wide_intervals_that_no_run_in_the_space_narrows_are_not_called_converge
     view = replace(view_of({}, model=model), space=tiny, done={Point.of(p=1, s=10): 5})
     found = chosen(view, model)
     assert isinstance(found, Nothing) and found.rule == "exhausted"
-    assert "wider ranges of the parameters" in found.reason
+    assert "wider ranges of the parameters may help; the best run, at P(p=1, s=10)" in found.reason
+
+
+@pytest.mark.parametrize(("budget", "p"), [(1000.0, 16), (0.5, 16)])
+def test_the_run_that_wider_ranges_would_allow_is_named_with_its_cost(budget: float, p: int) -> None:
+    """It keeps to the constraints, and is not larger than it must be; nor is it hidden for its cost."""
+    model = two_hypotheses(slope_variance=0.0, noise=0.5, other=1.3)
+    model = replace(model, posterior=replace(model.posterior, misfit=np.full(2, 1e-3)))
+    space = SearchSpace((Parameter("p", (1, 2, 4)), Parameter("s", (10,))), [parse("p != 8 and s < 20")])
+    view = view_of({}, model=model, budget=budget, costs=lambda point: point.number("p") / 16)
+    view = replace(view, space=space, done=dict.fromkeys(space, 5))
+    stakes = Stakes.of(view, [Weighted(model, 1.0)], strategy.targets(view), overhead=0.0)
+    reason = ending.nothing(view, stakes).reason
+    assert (
+        f"worth its cost; wider ranges of the parameters may help: a run at P(p={p}, s=10) lowers" in reason
+    )
+    assert " expected for 1 repetition); the best run, at P(p=4, s=10), lowers" in reason
+    full = ending.nothing(replace(view, maximum_repetitions=5), stakes).reason
+    assert "every point has its maximum of repetitions, or was given up; wider ranges" in full
+    assert f"may help: a run at P(p={p}, s=10) lowers" in full
+
+
+def test_wider_ranges_that_cost_more_than_they_teach_are_not_advised() -> None:
+    model = two_hypotheses(slope_variance=0.0, noise=0.5, other=1.3)
+    space = SearchSpace((Parameter("p", (1, 2, 4)), Parameter("s", (10,))))
+    view = view_of({}, model=model, budget=1.0, costs=lambda point: 1.0 if point in space else 1e9)
+    view = replace(view, space=space, done=dict.fromkeys(space, 10))
+    stakes = Stakes.of(view, [Weighted(model, 1.0)], strategy.targets(view), overhead=0.0)
+    reason = ending.nothing(view, stakes).reason
+    assert reason.endswith("; no run in wider ranges, up to the evaluation point, is worth its cost either")
+
+
+@pytest.mark.parametrize(
+    ("values", "aim", "expected"),
+    [
+        ((1, 2, 4), 32, (8, 16, 32)),
+        ((1, 2, 4), 1024, (32, 128, 1024)),
+        ((10, 20, 30), 60, (40, 50, 60)),
+        ((10, 20, 30), 35, (35,)),
+        ((8, 27, 64), 216, (152, 216)),
+        ((1, 2, 4), 4, ()),
+        ((1, 2, 4), 3, ()),
+        ((8, 4, 2), 0.5, (1, 0.5)),
+        ((0, 5), 20, (10, 15, 20)),
+        ((5,), 20, (20,)),
+        (("a", "b"), "b", ()),
+    ],
+)
+def test_ranges_are_continued_as_their_values_go_on(
+    values: tuple[Value, ...], aim: Value, expected: tuple[Value, ...]
+) -> None:
+    parameter = Parameter("x", values, categorical=isinstance(aim, str))
+    assert values_beyond(parameter, aim) == expected

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import compress
+
+import numpy as np
 
 from orchestrator.strategies.base import Nothing, View
-from orchestrator.strategies.candidates import cost_text, open_points
+from orchestrator.strategies.candidates import affordable, cost_text, open_points
+from orchestrator.strategies.information.beyond import points_beyond
 from orchestrator.strategies.information.choosing import Rated, rate
 from orchestrator.strategies.information.stakes import Stakes
 from orchestrator.units import format_cost
 
 # Share of the variance at P₊ that a useful run lowers: the intervals narrow by 5 %, which counts as a gain.
 _NOTICEABLE = 0.1
+# Share of what the best run beyond the ranges would teach that a cheaper one must teach. Chosen by hand.
+_NEARLY = 0.9
 
 
 def nothing(view: View, stakes: Stakes) -> Nothing:
@@ -28,12 +34,14 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
         else:
             useful = max(filter(None, (useful, item)), key=lambda run: _usefulness(run, stakes))
     if best is None and useful is None:
-        return Nothing("exhausted", "every point has its maximum of repetitions, or was given up")
+        what = "every point has its maximum of repetitions, or was given up"
+        return Nothing("exhausted", "; ".join(filter(None, (what, _wider(view, stakes)))))
     if useful is not None and useful.gain > (0.0 if best is None else best.gain):
         return Nothing("exhausted", f"{_vain(view, stakes, best)}; {_next(view, stakes, useful)}")
     if stakes.fixed < (1 - _NOTICEABLE) * stakes.total:
-        what = "no run in the search space is worth its cost; wider ranges of the parameters may help"
-        return Nothing("exhausted", f"{what}; {_best(view, stakes, best)}")
+        what = "no run in the search space is worth its cost"
+        wider = _wider(view, stakes) or "wider ranges of the parameters may help"
+        return Nothing("exhausted", f"{what}; {wider}; {_best(view, stakes, best)}")
     what = "what is left is scatter around every model, which no run lowers"
     return Nothing("converged", f"{what}; {_best(view, stakes, best)}")
 
@@ -56,6 +64,28 @@ def _best(view: View, stakes: Stakes, best: Rated | None) -> str:
     if best is None:
         return "every point has its maximum of repetitions"
     return f"the best run, at {best.run.point}, {_effect(view, stakes, best)}"
+
+
+def _wider(view: View, stakes: Stakes) -> str:
+    """Say which run would teach most, or nearly so, for the least, if the ranges of parameters were wider.
+
+    Of runs that fit the budget, if any does; empty where the evaluation point is not beyond the ranges.
+    """
+    points = dict.fromkeys(point for aim in stakes.aims for point in points_beyond(view, aim))
+    if not points:
+        return ""
+    rated = list(rate(replace(view, budget_left=math.inf), stakes, points))
+    gains, prices = (
+        np.array([item.gain for item in rated]),
+        stakes.price.of_runs([item.run for item in rated]),
+    )
+    useful = list(compress(rated, stakes.price.worth(gains, stakes.total, prices)))
+    if not useful:
+        return "no run in wider ranges, up to the evaluation point, is worth its cost either"
+    useful = [item for item in useful if affordable(view, item.safe_cost)] or useful
+    enough = _NEARLY * max(item.gain for item in useful)
+    best = min((item for item in useful if item.gain >= enough), key=lambda item: item.run.seconds)
+    return f"wider ranges of the parameters may help: a run at {best.run.point} {_effect(view, stakes, best)}"
 
 
 def _next(view: View, stakes: Stakes, useful: Rated) -> str:
