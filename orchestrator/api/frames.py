@@ -30,6 +30,8 @@ from orchestrator.readers.entries import (
     left_out_stamps,
     numbers_as_texts,
     of_metrics,
+    products,
+    separates_thousands,
     unit_remedy,
 )
 from orchestrator.report.export import COLUMNS, rows
@@ -105,6 +107,7 @@ def to_measurements(
         [left_out_stamps(stamps, f"parameters={[*names, *stamps]} makes them categories")] if stamps else []
     )
     notes += [_numbers_as_texts(frame[name]) for name in numbers_as_texts(found)]
+    notes += products(found)
     notes += _pooled(frame, [*names, *extra], [*names, *metrics, *extra, *_stamps(frame)])
     return replace(found, notes=(*found.notes, *notes))
 
@@ -255,11 +258,20 @@ def _is_finite(value: Value) -> bool:
     return not isinstance(value, str) and -LARGEST <= value <= LARGEST
 
 
+def _comma_ways(cell: str, column: pd.Series[Any]) -> Iterator[str]:
+    """Yield what the commas of a text may mean in a number, and how to convert the column then."""
+    if _DECIMAL_COMMA.fullmatch(cell):
+        convert = _assigned(column, "{}.str.replace(',', '.').astype(float)")
+        yield f"if its comma is a decimal point, convert it: {convert}"
+    if separates_thousands(cell):
+        convert = _assigned(column, "{}.str.replace(',', '').astype(float)")
+        yield f"if its commas separate thousands, convert it: {convert}"
+
+
 def _meaning(cell: object, column: pd.Series[Any]) -> str:
     """Return what a cell is that is no number, and how to make it one."""
-    if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()):
-        points = _assigned(column, "{}.str.replace(',', '.').astype(float)")
-        return f"which is not a number; if its comma is a decimal point, convert it: {points}"
+    if isinstance(cell, str) and (ways := list(_comma_ways(cell.strip(), column))):
+        return f"which is not a number; {'; '.join(ways)}"
     if isinstance(cell, str) and (remedy := unit_remedy(cell.strip(), str(column.name))):
         return f"which is not a number; {remedy}"
     if isinstance(cell, str) and not is_number(cell.strip()):

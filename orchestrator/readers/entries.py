@@ -8,6 +8,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,6 +27,9 @@ SECONDS = MappingProxyType(
     }
 )
 """Units of time in files, in seconds."""
+
+NO_COMMAS = "as commas are not read in numbers"
+"""What messages about numbers with commas say."""
 
 Groups = dict[tuple[str, str], dict[tuple[Value, ...], list[float]]]
 """Values by call path and metric, and by point."""
@@ -90,9 +94,14 @@ def is_number(text: str) -> bool:
 
 def comma_remedy(text: str) -> str:
     """Return what to write instead of a number with commas, as in ``1,000`` and ``0,5``; empty for others."""
-    found = [text.replace(",", "")] if _THOUSANDS.fullmatch(text) else []
+    found = [text.replace(",", "")] if separates_thousands(text) else []
     found += [text.replace(".", "").replace(",", ".")] if _DECIMAL_COMMA.fullmatch(text) else []
-    return f"write {', or '.join(found)}, as commas are not read in numbers" if found else ""
+    return f"write {', or '.join(found)}, {NO_COMMAS}" if found else ""
+
+
+def separates_thousands(text: str) -> bool:
+    """Return whether the commas of a number stand where those between thousands do, as in ``1,020,200``."""
+    return _THOUSANDS.fullmatch(text) is not None
 
 
 def unit_remedy(text: str, name: str) -> str:
@@ -112,10 +121,18 @@ def with_points(rows: Sequence[list[str]]) -> Sequence[list[str]] | None:
     """
     cells = {cell.strip() for row in rows for cell in row}
     commas = {cell for cell in cells if comma_remedy(cell) or _PLAIN_COMMA.fullmatch(cell)}
-    points = any("." in cell and is_number(cell) for cell in cells)
-    if points or not all(map(_PLAIN_COMMA.fullmatch, commas)) or all(map(_THOUSANDS.fullmatch, commas)):
+    if (
+        any(map(has_point, cells))
+        or not all(map(_PLAIN_COMMA.fullmatch, commas))
+        or all(map(_THOUSANDS.fullmatch, commas))
+    ):
         return None
     return [[cell.replace(",", ".") if cell.strip() in commas else cell for cell in row] for row in rows]
+
+
+def has_point(cell: str) -> bool:
+    """Return whether a cell is a number with a point, beside which commas are not decimal."""
+    return "." in cell and is_number(cell.strip())
 
 
 def timed(name: str) -> tuple[str, float | None]:
@@ -200,6 +217,30 @@ def assemble(parameters: Sequence[str], entries: Iterable[Entry], source: str) -
     )
     notes = (f"{source}: {in_seconds(converted)}",) if converted else ()
     return Measurements(tuple(parameters), items, notes=notes)
+
+
+def products(known: Measurements) -> list[str]:
+    """Return a note on every parameter that is the product of two others at all points.
+
+    A table often has such a column beside its factors. Points that have other values of it do not exist, but
+    `orchestrator suggest` would propose some.
+    """
+    names = [name for name in known.parameters if _varies(known, name)]
+    return [
+        f"{name} is {first} * {second} at all points: leave it out of the parameters, as it cannot vary alone"
+        for name in names
+        for first, second in combinations([other for other in names if other != name], 2)
+        if all(_is_product(point, name, first, second) for point in known.points)
+    ]
+
+
+def _varies(known: Measurements, name: str) -> bool:
+    return len(known.values_of(name)) > 1 and not known.is_categorical(name)
+
+
+def _is_product(point: Point, name: str, first: str, second: str) -> bool:
+    product, one, other = (float(point[key]) for key in (name, first, second))
+    return math.isclose(product, one * other)
 
 
 def _without_units(groups: Groups, source: str) -> tuple[Groups, list[str]]:

@@ -32,14 +32,17 @@ from orchestrator.readers.columns import (
 from orchestrator.readers.entries import (
     DEFAULT_CALLPATH,
     DEFAULT_METRIC,
+    NO_COMMAS,
     Entry,
     assemble,
     comma_remedy,
     coordinate,
     finite,
+    has_point,
     is_number,
     number,
     of_metrics,
+    products,
     with_points,
 )
 from orchestrator.readers.reading import EVERYTHING, Reading
@@ -89,7 +92,26 @@ def read_csv(text: str, source: str, reading: Reading = EVERYTHING) -> Measureme
     columns, assumed = fitting(header, pointed or fields, reading, places.__getitem__)
     chosen, more = layout(columns, where, reading, pointed or fields)
     notes = (*assumed, *commas, *more)
-    return _assembled(chosen, reading, zip(places, pointed or fields, strict=True), _from_text, source, notes)
+    read = zip(places, pointed or fields, strict=True)
+    try:
+        return _assembled(chosen, reading, read, _from_text, source, notes)
+    except ReadError as error:
+        if _delimiter(text) == "," or NO_COMMAS not in str(error):
+            raise
+        raise ReadError(f"{error}{_not_decimal(header, fields, places)}") from error
+
+
+def _not_decimal(names: Sequence[str], rows: Sequence[Sequence[str]], places: Sequence[str]) -> str:
+    """Say which number with a point is why commas are not taken for decimal; empty where there is none."""
+    for place, row in zip(places, rows, strict=True):
+        for name, cell in zip(names, row, strict=False):
+            if has_point(cell):
+                without = cell.strip().replace(".", "")
+                return (
+                    f"; they are decimal where no number of the table has a point, as {cell.strip()!r} has "
+                    f"({place}: {name}): if that point separates thousands, write {without}"
+                )
+    return ""
 
 
 def _without_empty_ends(
@@ -203,7 +225,7 @@ def _assembled(
         if failed
         else []
     )
-    remarks = (*notes, *doubts, *_unmeasured(empty), *left_out)
+    remarks = (*notes, *doubts, *products(known), *_unmeasured(empty), *left_out)
     return replace(known, notes=(*known.notes, *(f"{source}: {note}" for note in remarks)))
 
 

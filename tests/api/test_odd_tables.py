@@ -255,6 +255,11 @@ SECONDS = r"frame\['time'\].dt.total_seconds\(\)"
         (["1", "2", "failed", "4"], "'1' in row 0, which is not a number; convert it"),
         ([1.0, 2.0, "failed", 4.0], "'failed' in row 2, which is not a number; remove these rows$"),
         ([f"{x},5" for x in range(4)], r"if its comma is a decimal point, .*\.str\.replace\(',', '\.'\)"),
+        (
+            [f"{x},500" for x in range(1, 5)],
+            r"decimal point, .*'\.'\).*; if its commas separate thousands, .*''\)",
+        ),
+        ([f"{x},500,200" for x in range(1, 5)], r"number; if its commas separate thousands, .*\(',', ''\)"),
         ([10**400] * 4, "row 0, 1, 2, 3: is infinite"),
     ],
 )

@@ -203,6 +203,25 @@ def test_numbers_with_commas_become_categories_with_a_note(text: str, remedy: st
     assert read("grid,value\n2x2,1\n4x4,2\n").notes == ()
 
 
+def test_a_point_is_named_because_of_which_commas_are_not_decimal() -> None:
+    """A spreadsheet writes both: 219,27 ms, and 1.254.719 or 121.151 with points between thousands."""
+    with pytest.raises(
+        ReadError, match=r"in\.csv:2: time: '219,27' is not a number; .*in\.csv:3: words.*3791"
+    ):
+        read("p;time;words\n1;219,27;64\n2;119,5;3.791\n", ["p"])
+    with pytest.raises(ReadError, match=r"as commas are not read in numbers$"):
+        read('p,time\n1,"219,27"\n2,1.5\n', ["p"])
+
+
+def test_a_parameter_that_is_the_product_of_two_others_is_noted() -> None:
+    text = "p,nx,ny,points,time\n1,8,8,64,1\n1,8,16,128,2\n1,16,8,{},3\n"
+    assert read(text.format(128), ["p", "nx", "ny", "points"]).notes == (
+        "in.csv: points is nx * ny at all points: leave it out of the parameters, as it cannot vary alone",
+    )
+    assert read(text.format(129), ["p", "nx", "ny", "points"]).notes == ()
+    assert read("p,per,n,time\n1,4,4,1\n1,8,8,2\n", ["p", "per", "n"]).notes == ()
+
+
 def test_parameters_that_are_no_column_are_refused() -> None:
     with pytest.raises(ReadError, match=r"in\.csv:1: no column for parameter q; found p, value"):
         read("p,value\n1,2\n", ["p", "q"])
