@@ -121,7 +121,9 @@ def sentences(described: Mapping[str, Any], speedup: Mapping[str, Any]) -> Itera
     name, limited = label(described), speedup["limit"]
     what = f"{name}: efficiency is below {100 * limited['efficiency']:g} %"
     if limited["processes"] is None:
-        yield f"{what} nowhere up to N = {limited['searched']:g}"
+        beyond = limited["searched"] > limited["measured"]
+        measured = f" by the model; measured was up to N = {limited['measured']:g}" if beyond else ""
+        yield f"{what} nowhere up to N = {limited['searched']:g}{measured}"
     elif limited["already"]:
         yield f"{what} on all N from {limited['processes']:g} on"
     else:

@@ -44,6 +44,9 @@ def test_the_same_as_text_of_another_family() -> None:
     assert "strong scaling: one problem on N = p, relative to p=1 (times fall with processes" in result.out
     assert "main: efficiency is below 50 % beyond N = 2" in result.out  # 20 or 21
     assert "core-hours" in result.out
+    result = run("model", measured(), "--modeler", "pmnf", "--efficiency", "0.001")
+    text = " ".join(result.out.split())
+    assert "below 0.1 % nowhere up to N = 16384 by the model; measured was up to N = 16" in text
 
 
 def test_parameters_that_count_processes_are_named_where_names_do_not_tell() -> None:
