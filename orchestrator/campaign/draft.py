@@ -14,6 +14,10 @@ from orchestrator.types import Application, Value, format_value
 
 _MANY = 4  # parameters from which on a space may be one of options
 _WIDTH = 32  # of keys and values before a comment
+_FURTHER = (
+    "further times, shorter in that run; communication is hardly there on the fewest ranks, and grows: take "
+    "away the # in front of what you want modelled"
+)
 MOST_READ = 12  # times in the output of a program; what else it printed is a comment
 
 
@@ -161,8 +165,7 @@ def _program(draft: Draft) -> list[str]:
         if number < MOST_READ:
             lines += [f"    # {item.line[:90]}", f"    {entry}"]
         else:
-            # Short in the smallest run, or 0 on one rank: communication, say, is what grows.
-            lines += ["    # further times, shorter in that run"] if number == MOST_READ else []
+            lines += [f"    # {_FURTHER}"] if number == MOST_READ else []
             lines.append(f"    # {entry}")
     return lines
 

@@ -116,6 +116,7 @@ def test_times_that_are_short_in_the_smallest_run_are_comments() -> None:
     assert chosen.program is not None and len(chosen.program.output) == 12
     assert "part p time: 0.0000" in lines  # as communication on one rank
     assert '    # - {callpath: "main->part p", pattern: ' in text
+    assert "communication is hardly there on the fewest ranks, and grows: take away the #" in text
     Path("parts-scaling.yaml").write_text(text.replace("    # - {", "    - {"))
     chosen = loader.load(Path("parts-scaling.yaml"))
     assert chosen.program is not None and len(chosen.program.output) == 17
