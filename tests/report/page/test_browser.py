@@ -286,6 +286,16 @@ def test_parts_that_overlap_are_not_shown_as_a_sum(browser: Guarded, tmp_path: P
         opened.page.close()
 
 
+def test_two_values_of_a_parameter_rank_no_growth(browser: Guarded, tmp_path: Path) -> None:
+    for measured, ranked in ((2, ["n"]), (3, ["p", "n"])):
+        document = sample.campaign()
+        document["parameters"][0]["measured"] = document["parameters"][0]["measured"][:measured]
+        (tmp_path / "report.html").write_text(page(document))
+        opened = Opened(browser, tmp_path / "report.html", viewport={"width": 1200, "height": 900})
+        assert opened.page.locator(".ranking select option").all_inner_texts() == ranked
+        opened.page.close()
+
+
 def test_intervals_of_the_parts_stay_inside_the_page(browser: Guarded, tmp_path: Path) -> None:
     document = sample.campaign()
     document["head"]["answer"]["parts"][-1] |= {"low": 2.89e-5, "high": 0.00495}

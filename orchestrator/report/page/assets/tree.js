@@ -227,7 +227,8 @@ function fastest(item) {
 
 /** What dominates in the end: the fastest growing call paths of a parameter. */
 function growthRanking(models, state) {
-  const names = [...new Set(models.callpaths.flatMap((item) => (item.growth ?? []).map((growth) => growth.parameter)))];
+  const names = [...new Set(models.callpaths.flatMap((item) => (item.growth ?? []).map((growth) => growth.parameter)))]
+    .filter((name) => models.parameter(name)?.measured?.length !== 2); // which show no law of growth
   if (names.length === 0) return null;
   const chosen = models.parameters.find((item) => item.processes && names.includes(item.name))?.name ?? names[0];
   const body = el("div");
