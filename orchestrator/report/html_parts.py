@@ -17,7 +17,9 @@ table { border-collapse: collapse; width: 100%; font-size: 0.92em }
 th, td { text-align: left; padding: 0.25em 0.8em 0.25em 0; border-bottom: 1px solid #eee }
 th, td { vertical-align: top }
 th.number, td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
-code { font-size: 0.95em } img { max-width: 100%; height: auto } .note { color: #777 }
+code { font-size: 0.95em } .note { color: #777 }
+.wide { overflow-x: auto } img { max-width: 100%; height: auto }
+@media screen and (max-width: 40em) { img { max-width: 34em } }
 """
 
 
@@ -42,7 +44,7 @@ def image(figure: Figure, alt: str) -> str:
     from orchestrator.report import figures
 
     content = base64.b64encode(figures.png(figure)).decode()
-    return f'<img alt="{escape(alt, quote=True)}" src="data:image/png;base64,{content}">'
+    return _wide(f'<img alt="{escape(alt, quote=True)}" src="data:image/png;base64,{content}">')
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -56,7 +58,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    return _wide(f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>")
+
+
+def _wide(content: str) -> str:
+    """Return what a narrow window moves sideways by itself: the page stays, and letters stay legible."""
+    return f'<div class="wide">{content}</div>'
 
 
 def _text(value: object) -> str:
