@@ -19,6 +19,7 @@ from orchestrator.cli.common import print_json
 from orchestrator.errors import MissingInput
 from orchestrator.instrumentation import build as build
 from orchestrator.readers import effort
+from orchestrator.report.callpath_names import named
 from orchestrator.report.tables import console, titled
 
 
@@ -76,7 +77,7 @@ def _show(arguments: argparse.Namespace) -> int:
     table.add_column("call path", overflow="fold")
     for metric in profile.metrics:
         table.add_column(metric, justify="right")
-    for row in rows[: arguments.top]:
+    for row in named(rows)[: arguments.top]:
         cells = (row[metric] for metric in profile.metrics)
         table.add_row(Text(row["callpath"]), *("-" if cell is None else f"{cell:.16g}" for cell in cells))
     console().print(table)

@@ -18,6 +18,8 @@ _LONG = 60  # characters, beyond which outer callers are left out
 _CPP = re.compile(r"<|::|\S\(")
 # A return type stands only before a function with its parameters.
 _PARAMETERS = re.compile(r"\S\(")
+# How gfortran names the procedures of a module.
+_FORTRAN = re.compile(r"__(\w+?)_MOD_(\w+)")
 _LEFT_OUT = "..."
 _EXAMPLES = 5  # call paths that an error names
 
@@ -126,8 +128,13 @@ def _end(path: tuple[str, ...], ends: Counter[tuple[str, ...]]) -> str:
 
 @lru_cache(maxsize=65536)
 def demangled(region: str) -> str:
-    """Return the C++ function that a linker's name (``_ZN...``) stands for; other names as they are."""
+    """Return the function that a linker's name stands for; other names as they are.
+
+    Those are names of C++ (``_ZN...``), and of modules of gfortran (``__solver_MOD_sweep``).
+    """
     head, dot, _ = region.partition(".")  # compilers append .constprop.0 and the like
+    if found := _FORTRAN.fullmatch(head):
+        return f"{found[1]}::{found[2]}"
     if not head.startswith("_Z"):
         return region
     demangle = _demangler()

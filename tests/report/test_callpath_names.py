@@ -36,6 +36,9 @@ def test_names_of_annotated_regions_of_several_words_stay_whole() -> None:
 
 
 def test_linker_names_are_shown_as_functions() -> None:
+    assert demangled("__pdv_module_MOD_pdv_kernel.constprop.0") == "pdv_module::pdv_kernel"
+    path = "main->MAIN__->__pdv_module_MOD_pdv"
+    assert shortened([path]) == {path: "main->MAIN__->pdv_module::pdv"}
     assert demangled("_ZN4RAJA6forallIiEEvT_") == "void RAJA::forall<int>(int)"
     assert demangled("_Z4workv.constprop.0") == "work()"
     assert demangled("_Z_no_such_name") == "_Z_no_such_name"
