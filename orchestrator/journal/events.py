@@ -296,6 +296,13 @@ class ValidationProposed:
 
 
 @dataclass(frozen=True, slots=True)
+class StopWithdrawn:
+    """Rounds go on after the validation: it left so much (core-seconds) of what was kept back for it."""
+
+    left: float
+
+
+@dataclass(frozen=True, slots=True)
 class RereadBegan:
     """Kept outputs and profiles are read again: what follows counts with the next `RereadCompleted`."""
 
@@ -382,6 +389,7 @@ Event = (
     | OutageBegan
     | OutageEnded
     | ValidationProposed
+    | StopWithdrawn
     | RereadBegan
     | AttemptReread
     | RereadCompleted

@@ -292,7 +292,7 @@ def _models_assessed(event: events.ModelsAssessed, state: State) -> State:
 
 @_apply.register
 def _stop_rule_reached(event: events.StopRuleReached, state: State) -> State:
-    return state._replace(stopping=StopReason(event.rule, event.detail))
+    return state._replace(stopping=StopReason(event.rule, event.detail, state.kept))
 
 
 @_apply.register
@@ -334,6 +334,11 @@ def _validation_proposed(event: events.ValidationProposed, state: State) -> Stat
         next=0,
         kept=0.0,
     )
+
+
+@_apply.register
+def _stop_withdrawn(event: events.StopWithdrawn, state: State) -> State:
+    return state._replace(stopping=None)
 
 
 @_apply.register

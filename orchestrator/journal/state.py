@@ -168,10 +168,11 @@ Flights = immutables.Map[Attempt, InFlight]
 
 @dataclass(frozen=True, slots=True)
 class StopReason:
-    """The rule that ended the campaign, and the reason in words."""
+    """The rule that ended the campaign, the reason in words, and what was kept for the validation then."""
 
     rule: str
     detail: str
+    kept: float = 0.0  # core-seconds
 
 
 class State(NamedTuple):

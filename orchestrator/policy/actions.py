@@ -44,6 +44,7 @@ Decided = (
     events.RunGivenUp
     | events.RunSkipped
     | events.ValidationProposed
+    | events.StopWithdrawn
     | events.CampaignPaused
     | events.StopRuleReached
     | events.CampaignStopped

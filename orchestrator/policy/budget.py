@@ -10,8 +10,6 @@ from orchestrator.resources import Reservation
 from orchestrator.units import CostUnit, count, format_cost, format_duration, in_unit
 
 VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
-FOR_VALIDATION = "for the validation"
-"""What a reason says where a run did not fit because of what is kept back."""
 _WHOLE = 10.0  # seconds from which on whole ones are exact enough
 _NOTICEABLE = 0.01  # share of the budget from which charges beyond reservations are named as a cause
 
@@ -50,7 +48,7 @@ def _seconds(value: float) -> str:
 
 def beside(kept: float, unit: CostUnit) -> str:
     """Return what is kept for the validation beside what is left, as text."""
-    return f" beside {in_unit(kept, unit)} {FOR_VALIDATION}" if kept else ""
+    return f" beside {in_unit(kept, unit)} for the validation" if kept else ""
 
 
 def spent_of(state: State, policy: Policy) -> str:

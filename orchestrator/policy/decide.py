@@ -11,8 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.journal.events import CampaignStopped, RunGivenUp, RunSkipped, ValidationProposed
-from orchestrator.journal.state import InFlight, RunState, State, has_measured, validation_run
+from orchestrator.journal.events import (
+    CampaignStopped,
+    RunGivenUp,
+    RunSkipped,
+    StopWithdrawn,
+    ValidationProposed,
+)
+from orchestrator.journal.state import InFlight, RunState, RunStatus, State, has_measured, validation_run
 from orchestrator.policy import failing, stop_rules
 from orchestrator.policy.actions import Action, Assess, Fit, Propose, Submit
 from orchestrator.policy.beginning import begin, candidates
@@ -24,6 +30,10 @@ from orchestrator.units import count
 
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
 LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
+# Rules that may hold because of what is kept back for the validation, and how many times what was left beside
+# it must be left after it for rounds to go on. Chosen by hand.
+_FOR_WANT_OF_BUDGET = ("budget", "exhausted")
+_MORE = 1.1
 # Failures after which another attempt may succeed: elsewhere, with more time or memory.
 _MAY_PASS = (FailureClass.INFRASTRUCTURE, FailureClass.TIMEOUT, FailureClass.MEMORY)
 
@@ -163,14 +173,28 @@ def _reason(state: State, run: Run) -> str:
 
 
 def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
-    """After a stop rule, with nothing in flight: refit, validate if wanted, end."""
+    """After a stop rule, with nothing in flight: refit, validate if wanted, end or go on with the rest."""
     assert state.stopping is not None
     if state.rounds_completed < state.round:
         return Fit(state.round)
     if state.validation is None and policy.validation_point is not None and has_measured(state):
         # Skipped with the figures where it does not fit.
         return ValidationProposed(validation_run(state, policy.validation_point))
+    left = _left_by_validation(state, policy)
+    if left > 0:
+        return StopWithdrawn(left)
     return CampaignStopped(state.stopping.rule, state.stopping.detail)
+
+
+def _left_by_validation(state: State, policy: Policy) -> float:
+    """Return what the validation left of what was kept for it, if only that had been missing; else 0."""
+    stop, run = state.stopping, state.validation
+    if stop is None or run is None or stop.rule not in _FOR_WANT_OF_BUDGET:
+        return 0.0
+    item, left = state.runs[run], policy.budget - state.spent
+    before = left + item.cost - stop.kept
+    made = item.status in (RunStatus.MEASURED, RunStatus.GIVEN_UP)
+    return left if made and left > _MORE * max(before, 0.0) else 0.0
 
 
 def is_paused(state: State) -> bool:

@@ -58,6 +58,8 @@ def describe(event: events.Event, previous: str = "") -> str:
             return f"{what} answers again, after {about(lasted)}"
         case events.ValidationProposed(run):
             return f"validation: {run}"
+        case events.StopWithdrawn():
+            return "the validation needed less than what was kept back for it: rounds go on with the rest"
         case events.MeasurementsDiscarded(runs, reason):
             return f"discarded: {_listed(runs)}: {reason}"
         case events.MeasurementsRestored(runs, reason):

@@ -78,6 +78,7 @@ _KINDS: Mapping[type, str] = {
     events.OutageBegan: "outage",
     events.OutageEnded: "outage",
     events.ValidationProposed: "round",
+    events.StopWithdrawn: "stop",
     events.RereadCompleted: "campaign",
     events.MeasurementsDiscarded: "campaign",
     events.MeasurementsRestored: "campaign",
@@ -184,6 +185,8 @@ class Log:
                 self._begin_round(event, time)
             case events.StopRuleReached():
                 self.state = "stopping"
+            case events.StopWithdrawn():
+                self.state = "running"
             case events.CampaignPaused(cause, detail):
                 self.state = f"paused: {cause} ({detail})"
             case events.CampaignStopped(rule, detail):

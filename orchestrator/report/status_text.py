@@ -17,7 +17,6 @@ from orchestrator.journal.setbacks import alike
 from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
 from orchestrator.policy import failing
-from orchestrator.policy.budget import FOR_VALIDATION
 from orchestrator.report import advice
 from orchestrator.report.extrapolation import steep
 from orchestrator.report.metrics import meanings, units
@@ -42,14 +41,13 @@ from orchestrator.report.wording import (
     uncertainty_line,
 )
 from orchestrator.types import Point
-from orchestrator.units import cost_at_least, count, hours_in, plain, uncertainty
+from orchestrator.units import count, hours_in, plain, uncertainty
 
 # Rows of which a table shows all, and the share of the largest value below which longer ones leave rows out.
 _ROWS = 30
 _REASONS = 5  # of the last round's choices; more of them are only counted
 _GIVEN_UP = 5  # causes for which runs were given up; the log has all runs
 _SMALL = 0.01
-_SLIGHTLY = 1.01  # times the budget: another one continues a campaign that has stopped
 
 
 def render(status: Mapping[str, Any], directory: Path | None = None) -> RenderableType:
@@ -220,8 +218,6 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
         lines.insert(0, f"paused: {paused['cause']} ({paused['detail']}); nothing more is begun")
         early = {"rule": paused["cause"], "detail": paused["detail"]}
     where = "DIR" if directory is None else shlex.quote(str(directory))
-    if early is not None and status["validation"] and FOR_VALIDATION in early["detail"]:
-        lines.append(_unspent_line(status["cost"], where))
     what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]), where)
     lines += _trouble_lines(status)
     if status["decides_again"] and status["state"] == "stopped":
@@ -230,17 +226,6 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
         then = "" if directory is None else f", then: orchestrator resume {where}"
         lines.append(f"remedy: {what}{then}")
     return lines
-
-
-def _unspent_line(cost: Mapping[str, Any], where: str) -> str:
-    """Return how what was kept back for the validation, and is left now that it was made, can be spent."""
-    unit = cost["shown_in"]
-    slightly_larger = cost_at_least(_SLIGHTLY * 3600.0 * cost["budget"], unit)
-    return (
-        f"the validation was made, and {hours_in(cost['left'], unit)} {unit} are left, which were kept back "
-        f"for it; to spend them on further runs: orchestrator resume {where} "
-        f"--set stop.budget='{slightly_larger}'"
-    )
 
 
 def _trouble_lines(status: Mapping[str, Any]) -> list[str]:

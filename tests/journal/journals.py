@@ -177,6 +177,7 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
         events.StopRuleReached("budget", "spent"),
         events.CampaignPaused("failures", "many"),
         events.OutageBegan(what="slurmctld", since=data.number(), jobs=data.whole(0, 9)),
+        events.StopWithdrawn(data.number()),
         events.RereadBegan(),
         events.CampaignStopped("budget", "spent"),
     ]

@@ -69,7 +69,8 @@ def test_events_are_called_in_journals_as_they_always_were() -> None:
         "campaign_started campaign_changed controller_started controller_stopped executable_replaced "
         "round_proposed attempt_intended attempt_submitted attempt_started attempt_withdrawn "
         "attempt_finished attempt_charged run_given_up run_skipped round_completed models_assessed "
-        "stop_rule_reached campaign_paused outage_began outage_ended validation_proposed reread_began "
-        "attempt_reread reread_completed measurements_discarded measurements_restored campaign_stopped"
+        "stop_rule_reached campaign_paused outage_began outage_ended validation_proposed stop_withdrawn "
+        "reread_began attempt_reread reread_completed measurements_discarded measurements_restored "
+        "campaign_stopped"
     )
     assert names.split() == list(events.TYPES)

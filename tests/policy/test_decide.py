@@ -447,6 +447,31 @@ def test_the_validation_run_follows_the_stop_rule_if_the_budget_allows() -> None
     assert actions(state, wanted) == [events.CampaignStopped("patience", "enough")]
 
 
+@pytest.mark.parametrize(
+    ("rule", "cost", "goes_on"),
+    [("exhausted", 5.0, True), ("budget", 5.0, True), ("exhausted", 90.0, False), ("patience", 5.0, False)],
+)
+def test_rounds_go_on_with_what_the_validation_left_of_what_was_kept_for_it(
+    rule: str, cost: float, goes_on: bool
+) -> None:
+    """Once: the next time a rule holds nothing is kept any more."""
+    state, wanted = stopping_with(100.0)
+    done = events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True, kept=90.0)
+    state = after(*ONE_MEASURED, done, events.StopRuleReached(rule, "10 are left beside 90"))
+    run = Run(Point.of(p=9))
+    state = after(events.ValidationProposed(run), intended(run), finished(run, cost=cost), state=state)
+    (action,) = actions(state, wanted)
+    if not goes_on:
+        assert action == events.CampaignStopped(rule, "10 are left beside 90")
+        return
+    assert action == events.StopWithdrawn(wanted.budget - state.spent)
+    state = after(action, state=state)
+    assert state.stopping is None and actions(state, wanted) == [Propose(2)]
+    state = after(events.RoundProposed(2, RUNS[1:2], ("",)), *measured(RUNS[1:2]), completed(2), state=state)
+    state = after(events.StopRuleReached(rule, "nothing left"), state=state)
+    assert actions(state, wanted) == [events.CampaignStopped(rule, "nothing left")]
+
+
 def test_nothing_is_validated_where_nothing_was_measured() -> None:
     wanted = replace(POLICY, validation_point=Point.of(p=9))
     skipped = [events.RunGivenUp(run, "application: exit code 1") for run in RUNS]

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from orchestrator.report.status_text import (
-    _given_up_lines,
-    _jobs_line,
-    _left_out_lines,
-    _reason_lines,
-    _stop_lines,
-)
+from orchestrator.report.status_text import _given_up_lines, _jobs_line, _left_out_lines, _reason_lines
 from orchestrator.report.tables import models_table, validation_table
 
 NO_BELIEF = "their models give no covariances between points, so chosen as gpr does"
@@ -54,23 +47,6 @@ def test_nothing_is_said_of_waiting_where_all_runs_shared_jobs() -> None:
     line = _jobs_line(jobs)
     assert "4 measured runs shared a job" in line and "1.5 s" in line and "waits" not in line
     assert _jobs_line({**jobs, "wait_seconds": 20.0}).endswith("its own time and waits 20 s")
-
-
-def test_what_the_validation_left_of_what_was_kept_for_it_can_be_spent() -> None:
-    status: dict[str, Any] = {
-        "state": "stopped",
-        "paused": None,
-        "decides_again": False,
-        "stop_reason": {"rule": "budget", "detail": "11.49 are left beside 74.42 for the validation"},
-        "validation": [{}],
-        "cost": {"budget": 100 / 3600, "left": 59.78 / 3600, "shown_in": "core-seconds"},
-    }
-    lines = _stop_lines(status, Path("study"))
-    assert "59.78 core-seconds are left" in lines[1]
-    assert lines[1].endswith("orchestrator resume study --set stop.budget='101 core-seconds'")
-    assert len(_stop_lines({**status, "validation": []}, Path("study"))) == 1
-    other = {"rule": "budget", "detail": "no run of the last round fits what is left"}
-    assert len(_stop_lines({**status, "stop_reason": other}, Path("study"))) == 1
 
 
 def checked(measured: float, low: float | None, high: float | None) -> dict[str, Any]:
