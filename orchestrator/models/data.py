@@ -366,7 +366,10 @@ def _group(measurements: Measurements, parts: list[_Series]) -> Group:
     together = [together[k] for k in tied(coordinates[:, varies])]
     if together:
         names = f"{', '.join(together[:-1])} and {together[-1]}"
-        fixed += (f"{names} were only varied together: measure other combinations to know what each does",)
+        what = "were only varied together: measure"
+        if len(together) > 2:  # points = nx * ny
+            what = "follow from each other: leave out the one that does in the program, or measure"
+        fixed += (f"{names} {what} other combinations to know what each does",)
     width = max(part.values.shape[1] for part in parts)
     values = np.full((len(parts), len(coordinates), width), np.nan)
     for k, part in enumerate(parts):

@@ -102,6 +102,13 @@ def test_parameters_that_were_only_varied_together_are_named() -> None:
     assert grouped(one(apart, ("p", "q")))[0][0].notes == ((),)
 
 
+def test_of_parameters_that_follow_from_others_one_is_to_be_left_out() -> None:
+    """Columns nx, ny and points = nx * ny: there are no other combinations."""
+    grid = {point([nx, ny, nx * ny]): (float(nx),) for nx in (4, 8, 16) for ny in (10, 20, 40)}
+    ((note,),) = grouped(one(grid, ("p", "q", "r")))[0][0].notes
+    assert note.startswith("p, q and r follow from each other: leave out the one that does")
+
+
 def test_a_parameter_of_small_range_is_not_tied_to_others() -> None:
     clocks = {point([p, hertz]): (float(p),) for p in (4, 8, 16) for hertz in (2.400e9, 2.401e9)}
     assert "together" not in str(grouped(one(clocks, ("p", "q")))[0][0].notes)
