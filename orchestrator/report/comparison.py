@@ -270,8 +270,11 @@ def _growth(row: Compared, point: Point) -> list[dict[str, Any]]:
 
 
 def _names(row: Compared) -> tuple[str, ...]:
+    """Return the parameters; where there are models, those that varied in one of both."""
+    models = [model for model in (row.first, row.second) if model is not None]
+    varied = {name for model in models for name in model.parameters}
     if row.ratio is not None:
-        return row.ratio.pairs.parameters
+        return tuple(name for name in row.ratio.pairs.parameters if not models or name in varied)
     return row.first.parameters if row.first is not None else ()
 
 

@@ -278,6 +278,16 @@ def test_pairs_say_of_growth_also_where_the_point_is_of_another_category(tmp_pat
     assert all(item["probability"] < 0.5 for row in rows for item in row["growth"])
 
 
+def test_nothing_is_said_of_growth_in_a_parameter_that_varies_nowhere(tmp_path: Path) -> None:
+    """One set with one process, one with two: how either grows with p is unknown, not alike."""
+    paths = [tmp_path / f"{p}.csv" for p in (1, 2)]
+    for p, path in enumerate(paths, 1):
+        rows = [f"{p},{n},{n * (1 + 0.01 * k) / p}" for n in (100, 200, 400, 800, 1600) for k in range(3)]
+        path.write_text("\n".join(["p,n,time", *rows]))
+    (row,) = run("compare", *paths, "--parameters", "p,n", "--json").document["rows"]
+    assert [item["parameter"] for item in row["growth"]] == ["n"]
+
+
 def test_inputs_that_differ_in_categories_only(tmp_path: Path) -> None:
     paths = []
     for name, factor in {"a": 1.0, "b": 1.5}.items():

@@ -94,7 +94,7 @@ def learned(name: str = "all") -> Sizes:
     Parameters
     ----------
     name
-        ``all``, or ``without F``: learned without the data sets of family F, to be judged by them.
+        ``all``, or ``without F``: learned without the data sets of family F, to be scored on them.
 
     Raises
     ------

@@ -84,7 +84,7 @@ class Ensemble:
 def rprop(*, steps: int = STEPS, **derived: bool) -> Learner:
     """Return the mean of ten networks with 16 sigmoid units, fitted by resilient backpropagation.
 
-    Every network is fitted to eight tenths of the samples, stops by the ninth, and is judged by the last.
+    Every network is fitted to eight tenths of the samples, stops by the ninth, and is scored by the last.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ def rprop(*, steps: int = STEPS, **derived: bool) -> Learner:
         low, high = float(samples.y.min()), float(samples.y.max())
         span = (high - low) / (_HIGH - _LOW)
         low -= _LOW * span
-        fitted, stopping, judged = shares(len(samples), rng)
+        fitted, stopping, scored = shares(len(samples), rng)
         weights = Weights.drawn(inputs.shape[1], fitted.shape[1], _UNITS, rng)
         weights = trained(weights, inputs, (samples.y - low) / span, fitted, stopping, steps)
         ensemble = Ensemble(
             text=name, columns=columns, weights=weights, low=low, span=span, errors=np.empty(0)
         )
         apart = np.abs(ensemble.each(samples.x) - samples.y[:, None])
-        errors = (apart * judged).sum(axis=0)
+        errors = (apart * scored).sum(axis=0)
         text = f"{name}, errors {errors.mean():.3f} ± {errors.std(ddof=1):.3f}"
         return replace(ensemble, errors=errors, text=text)
 
@@ -116,18 +116,18 @@ def rprop(*, steps: int = STEPS, **derived: bool) -> Learner:
 
 
 def shares(n: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """Return which samples are fitted, stop, and judge, per network: (n, networks) each; columns sum to 1.
+    """Return which samples are fitted, stop, and score, per network: (n, networks) each; columns sum to 1.
 
     There are ten parts of equal size, or as many as samples. Network k leaves out the parts k and k + 1: the
-    first stops it, the second judges it.
+    first stops it, the second scores it.
     """
     count = min(_PARTS, n)
     part = np.empty(n, np.intp)
     part[rng.permutation(n)] = np.arange(n) % count
     number = np.arange(count)
     stopping = part[:, None] == number
-    judged = part[:, None] == (number + 1) % count
-    parts = (~(stopping | judged), stopping, judged)
+    scored = part[:, None] == (number + 1) % count
+    parts = (~(stopping | scored), stopping, scored)
     fitted, stopped, left = (each / each.sum(axis=0) for each in parts)
     return fitted, stopped, left
 

@@ -360,7 +360,7 @@ def _notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> list[st
         if case.together is not None and case.together.likely[row]:
             notes.append(f"{few}: the form is that of {case.together.categories} categories together")
         else:
-            notes.append(f"{few}: too few to judge the form")
+            notes.append(f"{few}: another form may fit as well")
     notes += _misfit_notes(case, row, posterior, signs)
     # The truth may be beyond what was tried.
     notes += [
