@@ -6,7 +6,7 @@ import multiprocessing
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,9 +18,11 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.events import RoundCompleted
 from orchestrator.journal.state import State
+from orchestrator.models import compiling
 from orchestrator.policy.pace import pace
 
 LONGEST = 10.0  # seconds that a rehearsal may take before a campaign
+COMPILING = 60.0  # seconds more where the modeler is compiled first, which happens once per installation
 _CALLPATHS = 6  # of an earlier campaign: enough for the uncertainty, which is weighted by time
 
 
@@ -40,11 +42,12 @@ def expect(
         As of `orchestrator.control.rehearsal.prepare`; of an earlier campaign only the call paths that take
         longest are rehearsed.
     seconds
-        Wall time after which the process of the rehearsal is ended, whatever it does.
+        Wall time after which the process of the rehearsal is ended, whatever it does. Where it has to compile
+        the modeler, it gets `COMPILING` more.
     """
     chosen = replace(options or Options(), callpaths=_CALLPATHS)
-    # A step, such as the first fit after an installation, can take longer than the bound. Only a process can
-    # be ended within it without harm.
+    # A step, such as a fit of many parameters, can take longer than the bound. Only a process can be ended
+    # within it without harm.
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     with TemporaryDirectory(prefix="rehearsal-") as directory:
@@ -52,28 +55,40 @@ def expect(
         child = context.Process(target=rehearse, args=(sender, wanted, Path(directory)), daemon=True)
         child.start()
         sender.close()
-        end = time.monotonic() + seconds
+        heard = Heard(time.monotonic() + seconds)
         try:
-            latest, ended = _last(receiver, end)
-            if ended:
-                child.join(_left(end))  # for its exit code
+            heard.listen(receiver)
+            if heard.ended:
+                child.join(_left(heard.until))  # for its exit code
         finally:
             child.kill()
             child.join()
-    if latest is None:
-        return {"reason": _crashed(child.exitcode) if ended else _too_short(seconds)}
-    return latest if "reason" in latest else {**latest, "seconds": seconds}
+    if heard.latest is None:
+        return {"reason": _crashed(child.exitcode) if heard.ended else _too_short(seconds)}
+    return heard.latest if "reason" in heard.latest else {**heard.latest, "seconds": seconds}
 
 
-def _last(receiver: Connection, end: float) -> tuple[dict[str, Any] | None, bool]:
-    """Return the last message that arrives before an instant, and whether the sender ended before."""
+@dataclass
+class Heard:
+    """What the process of a rehearsal has sent."""
+
+    until: float  # the instant after which nobody listens
     latest: dict[str, Any] | None = None
-    while receiver.poll(_left(end)):
-        try:
-            latest = receiver.recv()
-        except EOFError:
-            return latest, True
-    return latest, False
+    ended: bool = False  # whether the process ended before
+
+    def listen(self, receiver: Connection) -> None:
+        """Keep the last message that arrives in time; one that the modeler is compiled gives more time."""
+        while receiver.poll(_left(self.until)):
+            try:
+                message = receiver.recv()
+            except EOFError:
+                self.ended = True
+                return
+            if message is None:
+                self.until += COMPILING
+                compiling.begins()
+            else:
+                self.latest = message
 
 
 def _left(end: float) -> float:
@@ -81,7 +96,11 @@ def _left(end: float) -> float:
 
 
 def rehearse(sender: Connection, wanted: tuple[Path, Sequence[str], Options], directory: Path) -> None:
-    """Rehearse a campaign in a directory; send what is expected after every round, and at the end."""
+    """Rehearse a campaign in a directory; send what is expected after every round, and at the end.
+
+    None says that the modeler is compiled first.
+    """
+    compiling.when_compiling(lambda: sender.send(None))
     warnings.simplefilter("ignore")  # of models on the way: those of the campaign itself are shown
     try:
         prepared = rehearsal.prepare(*wanted)

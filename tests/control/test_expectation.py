@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
 from typing import Any, cast
 
 import pytest
 
-from orchestrator.control import expectation, rehearsal
+from orchestrator.control import expectation, rehearsal, session
+from orchestrator.journal.state import State
+from orchestrator.models import compiling
 from orchestrator.report.rehearsal_text import expectation as lines
 from tests.cli.running import SIMULATED
 
@@ -61,6 +65,31 @@ def test_without_a_complete_round_nothing_is_said(campaign: Path) -> None:
 
 def crash(*_: object) -> None:
     os._exit(7)
+
+
+def test_compiling_the_modeler_first_is_told_and_gives_more_time(
+    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(compiling, "_tell", [])
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+
+    def run(*_: object) -> State:
+        compiling.begins()
+        time.sleep(1)
+        return State()
+
+    monkeypatch.setattr(session, "run", run)
+    monkeypatch.setattr(expectation, "_expected", lambda *_: {"round": 1})
+    wanted = (campaign, (), rehearsal.Options())
+    process = Thread(target=expectation.rehearse, args=(sender, wanted, tmp_path))
+    process.start()
+    assert receiver.poll(60)
+    compiling.when_compiling(lambda: told.append("compiling"))
+    heard = expectation.Heard(time.monotonic() + 0.1)
+    heard.listen(receiver)
+    process.join()
+    assert (heard.latest, told) == ({"round": 1}, ["compiling"])
 
 
 def test_a_crash_is_not_taken_for_too_little_time(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
