@@ -17,7 +17,7 @@ from orchestrator.errors import MeasurementError
 from orchestrator.models.base import Modeler
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Point, Value
-from orchestrator.units import did_you_mean
+from orchestrator.units import cost_unit, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +96,7 @@ def suggest(
             evaluation_point=points.point_of(target, known),
             cores=cores_of(str(processes), known),
             budget=core_seconds(budget),
+            unit=cost_unit(budget),
             modeler=chosen_modeler(modeler, optional_mapping(options, "options", "{'members': 100}")),
             values=_values(optional_mapping(values, "values", "{'p': [128, 256]}"), known),
             constraints=texts(constraints, "constraints", "give expressions such as 'p * n <= 4096'"),

@@ -25,7 +25,7 @@ from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.report import ramble, tables
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Value
-from orchestrator.units import cost_unit, format_cost
+from orchestrator.units import CostUnit, cost_unit, format_cost, in_unit
 
 _TIME = "time"
 
@@ -84,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         evaluation_point=common.parse_point(arguments.at, known),
         cores=cores_of(arguments.processes or "1", known) if chosen is None else assemble(chosen).cores,
         budget=core_seconds(common.parse_value(arguments.budget)),
+        unit=cost_unit(arguments.budget),
         modeler=modeling.modeler(arguments),
         values=_values(arguments.values, known),
         constraints=arguments.constraint,
@@ -101,15 +102,15 @@ def run(arguments: argparse.Namespace) -> int:
         cheapest = None if answer.cheapest is None else core_hours(answer.cheapest.seconds)
         common.print_json({"suggestions": [describe(item) for item in suggestions], "cheapest": cheapest})
     elif suggestions and arguments.format == "ramble":
-        print(ramble.experiments([_proposal(item) for item in suggestions]), end="")
+        print(ramble.experiments([_proposal(item, question.unit) for item in suggestions]), end="")
     elif suggestions:
-        tables.console().print(_table(suggestions))
+        tables.console().print(_table(suggestions, question.unit))
     else:
-        print(_nothing(answer, arguments.budget), file=_other(arguments))
+        print(_nothing(answer, question.unit), file=_other(arguments))
     return 0
 
 
-def _nothing(answer: Answer, budget: str) -> str:
+def _nothing(answer: Answer, unit: CostUnit) -> str:
     """Say why there is no suggestion."""
     run = answer.cheapest
     if run is None:
@@ -117,7 +118,7 @@ def _nothing(answer: Answer, budget: str) -> str:
             "nothing left to measure: every point has been repeated often enough, or no run is worth its "
             "cost; further values may help (--values NAME=V,V)"
         )
-    cost = format_cost(run.seconds, cost_unit(budget), 3)
+    cost = format_cost(run.seconds, unit, 3)
     return f"no run fits the budget: the cheapest, at {run.point}, is expected to cost {cost}"
 
 
@@ -141,8 +142,8 @@ def _other(arguments: argparse.Namespace) -> TextIO:
     return sys.stdout if arguments.format == "table" else sys.stderr
 
 
-def _proposal(item: Suggestion) -> ramble.Proposal:
-    cost = "" if item.cost is None else f"{core_hours(item.cost):.4g} core-hours; "
+def _proposal(item: Suggestion, unit: CostUnit) -> ramble.Proposal:
+    cost = "" if item.cost is None else f"{format_cost(item.cost, unit)}; "
     return ramble.Proposal(
         item.choice.point, item.choice.repetitions, cost + " ".join(item.choice.reason.split())
     )
@@ -154,12 +155,12 @@ def _campaign(arguments: argparse.Namespace) -> Campaign | None:
     return None if directory is None or arguments.processes is not None else existing.load(directory)
 
 
-def _table(suggestions: Sequence[Suggestion]) -> Table:
+def _table(suggestions: Sequence[Suggestion], unit: CostUnit) -> Table:
     table = Table(show_edge=False, pad_edge=False)
-    for heading in ("point", "repetitions", "core-hours", "why"):
+    for heading in ("point", "repetitions", unit, "why"):
         table.add_column(heading, overflow="fold")
     for item in suggestions:
-        cost = "?" if item.cost is None else f"{core_hours(item.cost):.4g}"
+        cost = "?" if item.cost is None else in_unit(item.cost, unit)
         cells = (str(item.choice.point), str(item.choice.repetitions), cost, item.choice.reason)
         table.add_row(*map(Text, cells))
     return table

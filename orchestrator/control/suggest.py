@@ -19,6 +19,7 @@ from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Nothing, Strategy, View
 from orchestrator.strategies.candidates import Candidate, affordable, chunks, open_points, single_runs
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
+from orchestrator.units import CostUnit
 
 _MOST_COMBINATIONS = 20_000  # of values, among which points are suggested
 _INITIAL, _MOST = 2, 10  # repetitions of a new point, and of any point
@@ -32,6 +33,7 @@ class Question:
     # Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where it is unknown.
     cores: Callable[[Point], float]
     budget: float  # core-seconds that may be spent
+    unit: CostUnit  # in which reasons give costs
     modeler: Modeler  # what fits the models
     values: Mapping[str, Sequence[Value]]  # further values per parameter, beside the measured ones
     constraints: Sequence[str]  # expressions that every point must satisfy
@@ -92,6 +94,7 @@ def suggest(known: Measurements, question: Question) -> Answer:
         infeasible=frozenset(),
         costs=costs,
         budget_left=question.budget,
+        unit=question.unit,
         batch_size=question.batch_size,
         initial_repetitions=_INITIAL,
         maximum_repetitions=_MOST,

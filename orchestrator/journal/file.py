@@ -75,7 +75,7 @@ def read(path: Path) -> Iterator[Entry]:
 
 
 def about(path: Path, run: Run) -> Iterator[Entry]:
-    """Yield the entries that name a run or share a job with it; of starting controllers; and of rereads.
+    """Yield the entries that name a run or share a job with it; of rules, starting controllers, rereads.
 
     Others, of runs that are called similarly, may be among them.
 
@@ -86,7 +86,8 @@ def about(path: Path, run: Run) -> Iterator[Entry]:
     """
     named = compact(RUN.pack(run))[:-1]
     packs = (f'"pack":{compact(name)}' for name in _packs(scan_for(path, [named])))
-    names = ("controller_started", "reread_began", "reread_completed")  # of what concerns all runs
+    # Of what concerns all runs.
+    names = ("campaign_started", "campaign_changed", "controller_started", "reread_began", "reread_completed")
     wanted = [named, *(f'"event":"{name}"' for name in names), *packs]
     return scan_for(path, wanted)
 

@@ -20,14 +20,14 @@ from orchestrator.report.log import LOG
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
-from orchestrator.units import closest
+from orchestrator.units import CostUnit, campaign_unit, closest
 
 _STDERR_READ = 1 << 20  # bytes; srun reports bindings before the program writes
 _BINDING = re.compile(r"^cpu-bind\S*=.*$", re.MULTILINE)
 
 
 def document(directory: Path, entries: Iterable[Entry], wanted: str) -> dict[str, Any]:
-    """Return what is known of a run, JSON-ready.
+    """Return what is known of a run, JSON-ready; costs in core-hours, ``shown_in``: the unit of texts.
 
     Parameters
     ----------
@@ -57,6 +57,7 @@ def document(directory: Path, entries: Iterable[Entry], wanted: str) -> dict[str
         "point": history.run.point.as_dict(),
         "proposed": history.proposed,
         "outcome": history.outcome,
+        "shown_in": history.unit,
         "attempts": [
             _attempt(
                 directory / "runs" / attempt.id,
@@ -112,6 +113,7 @@ class _RunHistory:
         self.proposed: dict[str, Any] = {}
         self.outcome = ""
         self.attempts: dict[Attempt, dict[str, Any]] = {}
+        self.unit: CostUnit = "core-hours"
         self._controller: dict[str, Any] = {}
         self._packs: dict[str, list[str]] = {}
         self._reread: list[tuple[events.AttemptReread, str]] = []  # not completed, with the time
@@ -126,6 +128,8 @@ class _RunHistory:
         if isinstance(event, events.AttemptIntended) and event.pack:
             self._packs.setdefault(event.pack, []).append(event.attempt.id)
         match event:
+            case events.CampaignStarted() | events.CampaignChanged():
+                self.unit = campaign_unit(event.campaign)
             case events.ControllerStarted():
                 self._controller = {"time": when, **events.to_json(event)}
             case events.RoundProposed(number, runs, reasons):

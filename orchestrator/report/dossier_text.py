@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from orchestrator.report.wording import instant
-from orchestrator.units import count
+from orchestrator.units import CostUnit, count, hours_in
 
 
 def render(dossier: Mapping[str, Any]) -> RenderableType:
@@ -27,11 +27,11 @@ def render(dossier: Mapping[str, Any]) -> RenderableType:
         f"proposed {instant(proposed['time'], virtual)} {where}",
     ]
     for attempt in dossier["attempts"]:
-        lines += ["", *_attempt_lines(attempt, virtual)]
+        lines += ["", *_attempt_lines(attempt, virtual, dossier["shown_in"])]
     return Group(Text("\n".join(lines)))
 
 
-def _attempt_lines(item: Mapping[str, Any], virtual: bool) -> list[str]:
+def _attempt_lines(item: Mapping[str, Any], virtual: bool, unit: CostUnit) -> list[str]:
     record, executable, controller = item["record"], item["executable"], item["controller"]
     ended = f"failed ({item['failure']}): {item['reason']}" if item.get("failure") else "accepted"
     pairs = {
@@ -41,7 +41,7 @@ def _attempt_lines(item: Mapping[str, Any], virtual: bool) -> list[str]:
         "started": _when(item.get("started") or record.get("started"), virtual),
         "finished": _when(item.get("finished") or record.get("finished"), virtual),
         "exit code": record.get("exit_code"),
-        "cost": _cost(item),
+        "cost": _cost(item, unit),
         "job": item["job"],
         "in turn": ", ".join(item["shares_job_with"]),
         "name": item.get("name"),
@@ -79,13 +79,12 @@ def _when(text: str | None, virtual: bool) -> str | None:
     return None if text is None else instant(text, virtual)
 
 
-def _cost(item: Mapping[str, Any]) -> str:
+def _cost(item: Mapping[str, Any], unit: CostUnit) -> str:
     if "cost_core_hours" not in item:
-        return (
-            f"{item['reserved_core_hours']:.4g} core-hours reserved" if "reserved_core_hours" in item else ""
-        )
+        reserved = item.get("reserved_core_hours")
+        return "" if reserved is None else f"{hours_in(reserved, unit)} {unit} reserved"
     most = " at most (its end was not observed)" if item.get("estimated") else ""
     duration = f"{item['elapsed']:.4g} s"
     if "cores" in item:
         duration += f" on {count(item['cores'], 'core')}"
-    return f"{item['cost_core_hours']:.4g} core-hours{most}, {duration}"
+    return f"{hours_in(item['cost_core_hours'], unit)} {unit}{most}, {duration}"

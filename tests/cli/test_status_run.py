@@ -124,3 +124,11 @@ def test_a_simulated_run_is_known_from_the_journal_alone() -> None:
     result = run("status", "rehearsal", "--run", "p=1,s=10/time-1")
     assert result.code == 0
     assert "run p=1,s=10/time-1: measured" in result.out
+
+
+def test_costs_are_in_the_unit_of_the_budget_also_where_the_journal_is_searched() -> None:
+    write_campaign(Path.cwd(), SIMULATED.replace("5 core-hours", "18000 core-seconds"), None)
+    run("run", "campaign.yaml")
+    said = run("status", "rehearsal", "--run", "p=1,s=10/time-1").out
+    assert re.search(r"cost +\S+ core-seconds, ", said)
+    assert "core-hours" not in said

@@ -195,6 +195,13 @@ def test_a_suggestion_for_humans(measured: Path) -> None:
     assert "P(p=" in result.out
 
 
+def test_costs_are_in_the_unit_of_the_budget(measured: Path) -> None:
+    asked = ("suggest", measured, "--at", "p=32,s=60", "--values", "p=64", "--budget", "3600 core-seconds")
+    for form in ((), ("--format", "ramble")):
+        said = run(*asked, *form).out
+        assert "core-seconds" in said and "core-hours" not in said
+
+
 @pytest.mark.parametrize(
     ("option", "value", "mistake"),
     [
