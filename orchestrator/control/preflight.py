@@ -1,4 +1,4 @@
-"""Whether a launcher can start the programs of a campaign: faults that are certain before the first run."""
+"""Whether programs can be started and measured: faults that are certain before the first run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import preloading
 from orchestrator.errors import OrchestratorError
 from orchestrator.launch import mpi, script
+from orchestrator.readers import hatchet
 
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH (or derived)"}
 _WORDS = ("time", "command", "builtin", "eval", "exec")  # words of the shell, no programs
@@ -54,12 +56,17 @@ def fault(
 
 
 def _unmeasurable(campaign: Campaign) -> Fault | None:
-    """Return a fault where what the profiler needs in the program cannot be built."""
+    """Return a fault where what the profiler needs cannot be built, or its profiles cannot be read."""
+    profiler = campaign.measure.profiler
+    if profiler in hatchet.PROFILERS and find_spec("hatchet") is None:
+        return Fault(
+            f"measure.profiler {profiler}: llnl-hatchet, which reads its profiles, is missing", hatchet.EXTRA
+        )
     try:
-        preloading.libraries(campaign.measure.profiler, campaign.executable)
+        preloading.libraries(profiler, campaign.executable)
     except OrchestratorError as error:
         detail, _, remedy = str(error).partition(": ")
-        return Fault(f"measure.profiler {campaign.measure.profiler}: {detail}", remedy or "use another")
+        return Fault(f"measure.profiler {profiler}: {detail}", remedy or "use another")
     return None
 
 

@@ -53,7 +53,7 @@ def refuse_launch(built: Assembly, cluster: Cluster) -> None:
         parallel = any(resources.ranks > 1 for _, resources in shapes.at_points(built))
         launcher = preflight.fault(chosen, parallel)
     if launcher is not None:
-        raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
+        raise CampaignError(f"{launcher.detail}; {launcher.remedy}. Nothing was begun")
     _refuse(slurm_preflight.start_fault(chosen, shapes.at_points(built), cluster, _refusal))
 
 

@@ -25,7 +25,8 @@ from orchestrator.types import Application, Sample
 DEPTH = 2  # folders below the attempt's directory
 TIME, VISITS = "time", "visits"
 
-_EXTRA = "pip install 'measurement-orchestrator[hatchet]'"
+PROFILERS = ("hpctoolkit", "tau")
+EXTRA = "pip install 'measurement-orchestrator[hatchet]'"
 _INCLUSIVE = " (inc)"
 _MICROSECONDS, _SECONDS = 1e-6, 1.0
 _CALL_LINE = re.compile(r"^\d+:(?=.)")  # of `62:MPI_Finalize`, where the call stands
@@ -151,7 +152,7 @@ def _read(function: str, folder: Path, options: Mapping[str, Any], source: Path)
     try:
         library = importlib.import_module("hatchet")
     except ImportError as error:
-        raise ReadError(f"{source}: reading it needs llnl-hatchet: {_EXTRA}") from error
+        raise ReadError(f"{source}: reading it needs llnl-hatchet: {EXTRA}") from error
     read: Callable[..., Any] = getattr(library.GraphFrame, function)
     try:
         return read(str(folder), **options)

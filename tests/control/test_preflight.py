@@ -118,6 +118,17 @@ def test_mpi_operations_cannot_be_timed_without_a_compiler_of_the_programs_mpi(t
     assert preflight.fault(load("launcher: 'mpiexec.openmpi -n {ranks}'"), parallel=False) is None
 
 
+@pytest.mark.parametrize("profiler", ["hpctoolkit", "tau"])
+def test_profiles_that_cannot_be_read_are_not_made(profiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first round was spent, and all its runs were given up."""
+    campaign = load("oversubscribe: false", f"measure.profiler={profiler}")
+    monkeypatch.setattr(preflight, "find_spec", lambda _: None)
+    fault = preflight.fault(campaign, parallel=False)
+    assert fault is not None and "llnl-hatchet" in fault.detail and "[hatchet]" in fault.remedy
+    monkeypatch.setattr(preflight, "find_spec", lambda _: "there")
+    assert preflight.fault(campaign, parallel=False) is None
+
+
 def test_a_compiler_of_another_mpi_is_not_taken(tmp_path: Path) -> None:
     other = tmp_path / "mpicc"
     other.write_text("#!/bin/sh\necho '#define MPICH_VERSION \"4.1\"'\n")

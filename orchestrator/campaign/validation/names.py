@@ -108,6 +108,6 @@ def _not_derived(campaign: Campaign, text: str, unknown: Sequence[str], reason: 
     return (
         f"expression {text!r}: {' and '.join(unknown)} {are}, and no constraint gives "
         f"{'it' if len(unknown) == 1 else 'them'}{f' ({reason})' if reason else ''}; "
-        f"{''.join(f'{hint} ' for hint in hints)}Vary {unknown[0]}, or add one equation with no other "
-        "unknown, such as nodes * ppn == p"
+        f"{' '.join([*hints, 'Otherwise vary' if hints else 'vary'])} {unknown[0]}, or add one equation in "
+        "which nothing else is unknown"
     )
