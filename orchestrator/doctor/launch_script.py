@@ -10,6 +10,7 @@ from orchestrator.doctor.check import Check, Status, failed, ok
 from orchestrator.doctor.probe import Probe
 from orchestrator.launch.mpi import KNOWN
 from orchestrator.launch.script import load_lines
+from orchestrator.units import count
 
 
 def checks(options: ExecutorOptions, probe: Probe) -> Iterator[Check]:
@@ -42,7 +43,7 @@ def shell(key: str, lines: Sequence[str], probe: Probe) -> Check:
     answer = probe.ask(["bash", "-n", "-c", "\n".join(lines)])
     if not answer.ok:
         return failed(key, f"not valid shell text: {answer.complaint}", f"correct executor.{key}")
-    return ok(key, f"{len(lines)} lines of valid shell text")
+    return ok(key, f"{count(len(lines), 'line')} of valid shell text")
 
 
 def launcher(pattern: str, names: Sequence[str], probe: Probe) -> Check:

@@ -11,6 +11,8 @@ from orchestrator.readers import profile_set
 from orchestrator.readers.scorep import profile
 from orchestrator.types import Measurements
 
+_FILES = (".txt", ".json", ".jsonl", ".csv", ".parquet")  # suffixes of files of measurements
+
 
 def profiles_in(folder: Path) -> list[Path]:
     """Return the profiles of a CUBE set, or of a single point's folder; hidden files are ignored."""
@@ -43,7 +45,15 @@ def read(
     profiles = [profile_set.named(path) for folder in folders for path in profiles_in(folder)]
     source = ", ".join(map(str, folders))
     if not profiles:
-        raise ReadError(f"{source}: no .cubex files in subfolders, and no .cali files; {profile_set.REMEDY}")
+        said = f"{source}: no .cubex files in subfolders, and no .cali files; {profile_set.REMEDY}"
+        raise ReadError(said + _others(folders))
     return profile_set.measurements(
         profiles, partial(profile, inclusive=inclusive), metrics, aggregate, source
     )
+
+
+def _others(folders: Sequence[Path]) -> str:
+    """Return how files of other formats are given, which are not looked for in folders."""
+    found = {path.with_name(f"*{path.suffix}") for folder in folders for path in folder.iterdir()}
+    files = sorted(str(path) for path in found if path.suffix in _FILES)
+    return f". Name files of other formats themselves: {', '.join(files)}" if files else ""

@@ -152,7 +152,7 @@ PPN, NODES = "ranks_per_node: ppn", "nodes: nodes,"
         (P_FROM, "nodes * ppn <= p", "9: constraints.0: .*: p is neither a parameter nor a setting"),
         (P_FROM, "nodes * ppn == p * p", "9: constraints.0: .*p stands 2 times"),
         (P_FROM, "nodes * ppn == p % 7", r"9: constraints.0: .*write p == \.\.\."),
-        (P_FROM, "nodes * pnp == p", "9: constraints.0: .*: p and pnp are no .*; pnp: did you mean 'ppn'. Otherwise vary p,"),
+        (P_FROM, "nodes * pnp == p", "9: constraints.0: .*: p and pnp are no .*'ppn'. Otherwise vary p,"),
         (PPN, "ranks_per_node: pnp", "8: resources.ranks_per_node: .*: pnp is neither .* did you mean 'ppn'"),
         (NODES, "nodes: 'ppn +',", r"8: resources.nodes: is ppn \+, and nodes is also a parameter"),
         ("threads: t}", "threads: 't +'}", r"8: resources.threads: expression 't \+'"),

@@ -146,6 +146,7 @@ def test_shell_text_and_modules_of_this_machine(tmp_path: Path, monkeypatch: pyt
     assert launch_script.modules(["gcc/12"], at).detail == "gcc/12"
     assert "cannot be loaded: gcc/13" in launch_script.modules(["gcc/12", "gcc/13"], at).detail
     assert launch_script.shell("prologue", ["if true", "then x; fi"], at).status is Status.OK
+    assert launch_script.shell("prologue", ["true"], at).detail == "1 line of valid shell text"
     assert launch_script.shell("prologue", ["if true"], at).status is Status.FAILED
     assert launch_script.shell("epilogue", [f"touch {tmp_path}/done"], at).status is Status.OK
     assert not (tmp_path / "done").exists(), "nothing is executed"

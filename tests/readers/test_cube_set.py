@@ -120,6 +120,13 @@ def test_names_that_tell_no_point_are_refused(tmp_path: Path, names: list[str], 
         points_of(tmp_path, *names)
 
 
+def test_a_folder_of_other_files_says_how_they_are_given(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "b.txt").touch()
+    with pytest.raises(ReadError, match=r"Name files of other formats themselves: \S+/\*\.txt$"):
+        read([tmp_path])
+
+
 def test_a_broken_profile_is_named(tmp_path: Path) -> None:
     make(tmp_path, "mm.x1", 1.0)
     make(tmp_path, "mm.x2", 1.0)
