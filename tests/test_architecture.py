@@ -266,6 +266,22 @@ def test_the_package_stays_small_at_the_top() -> None:
     assert len(list(PACKAGE.glob("*/__init__.py"))) <= MOST_PACKAGES
 
 
+def _positional(node: ast.ClassDef) -> bool:
+    """Whether a class is a dataclass with more than four fields that need not be given by name."""
+    decorators = [ast.unparse(item) for item in node.decorator_list]
+    fields = [ast.unparse(item.annotation) for item in node.body if isinstance(item, ast.AnnAssign)]
+    made = any(text.startswith("dataclass") and "kw_only=True" not in text for text in decorators)
+    return made and len(fields) > 4 and "KW_ONLY" not in fields
+
+
+def test_many_fields_are_given_by_name() -> None:
+    trees = ((path, ast.parse(path.read_text())) for path in sources())
+    classes = (
+        (path, node) for path, tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    )
+    assert not {f"{module_of(path)}.{node.name}" for path, node in classes if _positional(node)}
+
+
 MAPPED = (
     *("api", "campaign", "control", "doctor", "executors/slurm", "journal", "launch"),
     *("models", "models/cpr", "models/curves", "models/learned", "models/pmnf", "models/regression"),

@@ -85,7 +85,7 @@ def _with_decimal_commas(text: str, elapsed: float, longest: float) -> tuple[Can
     return tuple(replace(item, thousands=".") for item in found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Seen:
     """The times in a text by their patterns, in the order of its lines."""
 

@@ -101,7 +101,7 @@ def _outcome(event: events.AttemptFinished) -> str:
     return _CANCELLED if event.cancelled else str(event.failure)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Log:
     """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs."""
 

@@ -233,7 +233,7 @@ def _alike(flags: NDArray[np.bool_]) -> Iterator[NDArray[np.intp]]:
         yield np.flatnonzero((flat == pattern).all(axis=1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
     """The search for hypotheses of the call paths of a group."""
 
@@ -246,7 +246,7 @@ class _Search:
     @classmethod
     def of(cls, group: data.Group, located: Located, options: Options) -> Self:
         points = group.points if group.parameters else np.ones((len(group.points), 1))
-        return cls(group, located, options, points, Features.of(points))
+        return cls(group=group, located=located, options=options, points=points, features=Features.of(points))
 
     def flags(self) -> NDArray[np.bool_]:
         """Return whether to add falling and higher blocks at first, shape (call paths, parameters, 2)."""
