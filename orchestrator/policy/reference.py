@@ -16,9 +16,9 @@ from orchestrator.policy import machine
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Point
 
+_AGAIN = "one point is repeated to distinguish a drift from an error of the model"
 # Share of the budget that reference runs may cost; the least share of the usual duration that a reference run
 # takes, because shorter ones show little but their start, and fit between what others do. Chosen by hand.
-_AGAIN = "one point is repeated to distinguish a drift from an error of the model"
 _SHARE = 0.05
 _LEAST = 0.5
 _BLIND = 900.0  # seconds of a campaign from which a drift matters

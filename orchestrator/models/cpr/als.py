@@ -14,6 +14,7 @@ from orchestrator.models.pmnf.kernels import compiled
 
 Ints = NDArray[np.int32]
 
+# Sweeps over all factors; most fits have converged earlier. Chosen by hand; not derived.
 MOST_SWEEPS = 100
 # What is added to a singular diagonal at first, as a share of its largest element.
 _LEAST_PIVOT, _ATTEMPTS = 1e-12, 4

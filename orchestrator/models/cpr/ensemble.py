@@ -14,6 +14,8 @@ from orchestrator.models.cpr.growth import chosen_combinations
 from orchestrator.models.cpr.penalty import Smoothness
 from orchestrator.models.regression.samples import Samples
 
+# Share of the samples by which penalties are chosen, those that are tried, and where that begins. Chosen by
+# hand; not derived.
 _HELD_OUT = 0.2
 _MOST_TUNED = 4096  # the penalties are of whole factors: what suits a subset suits all
 _RIDGES = (1e-4, 1e-3)

@@ -20,8 +20,10 @@ from orchestrator.models.regression.trend import on_trend
 
 FAMILY = "cpr"
 
+# Tensors of an average; ranks with numbers of nodes or cells of candidates, and of those for points beyond the
+# measured range; the last parts of a range that lines are fitted to there, 0 for none; penalties that are
+# tried. Chosen by hand; not derived.
 _MEMBERS = 4
-# Ranks with numbers of nodes or cells.
 _GROWN = ((4, 64), (8, 64), (8, 256), (16, 64), (16, 256), (32, 64))
 _SMOOTH = ((4, 32), (8, 32), (16, 32), (32, 32))
 _CELLS = ((2, 8), (8, 16), (16, 32), (64, 64))

@@ -11,6 +11,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import Entries, Ints, product_at, row_begins
 from orchestrator.models.pmnf.kernels import compiled
 
+# Passes over the samples. Chosen by hand; not derived.
 _EPOCHS = 200
 # Step of the first epoch over the square of a usual gradient; it falls to a hundredth over the epochs.
 _STEP = 0.5

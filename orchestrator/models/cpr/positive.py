@@ -11,6 +11,8 @@ from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import Entries, Ints, product_at, row_begins
 from orchestrator.models.pmnf.kernels import compiled
 
+# Weights of the barrier that keeps factors positive, from the first to the last, each smaller by a factor.
+# Then the most steps of Newton's method for a row. Chosen by hand; not derived.
 FIRST_BARRIER, LAST_BARRIER, BARRIER_FACTOR = 10.0, 1e-11, 8.0
 MOST_STEPS = 40
 # Over all modes for each weight of the barrier, and for the last one; until factors hardly change.

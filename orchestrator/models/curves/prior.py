@@ -29,6 +29,8 @@ _COARSE = 25
 # at most by so much more in the logarithm. What happens beyond the measurements need not be like anything in
 # them. Chosen by hand in coarse steps.
 TAIL_SHARE, _TAIL_FACTOR, _TAIL_MOST = 0.25, 3.0, 0.6
+# Draws of the sizes of curves alone, beside formulas, and of exact values. More change the errors in measured
+# corners by no more than other seeds do (docs/experiments.md).
 _ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 2048, 128, 48
 _MOST_PERMUTED = 4  # parameters of which draws come in all orders
 

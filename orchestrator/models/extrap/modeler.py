@@ -24,7 +24,7 @@ _MEASURES: Mapping[str, Callable[..., Floats]] = MappingProxyType(
 _FEW = 5
 # Least prediction as a share of the smallest measured value.
 _LEAST = 1e-3
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # of arithmetic: a term that falls by less is constant
 _ALONE = "Extra-P has no intervals: this one is of the coefficients alone, as if the form were known"
 
 

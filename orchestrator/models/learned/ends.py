@@ -20,6 +20,7 @@ from orchestrator.models.regression.trend import Trend, fit_trend, linear_column
 # Penalty, in units of the mean square of a column, on how a slope differs from that of the trend, and on how
 # it depends on other coordinates.
 _RIDGE = 1e-3
+# Least number of samples near an end from which its slope is estimated. Chosen by hand; not derived.
 _FEWEST = 12
 
 

@@ -37,6 +37,7 @@ Candidates = Callable[[Samples], Sequence[Learner]]
 
 # What predicts wherever nothing better can be fitted.
 TREND = Learner(family="trend", name="log-linear trend", fit=fit_trend)
+# Choices that are kept for data that come again. By memory.
 _REMEMBERED = 512
 # How much worse the learner that is preferred where errors are equal may be. Chosen by hand; not derived.
 _TIE = 1.02

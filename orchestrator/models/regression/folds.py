@@ -13,7 +13,8 @@ import numpy as np
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.regression.samples import Samples
 
-# Folds, and the number of samples above which one held-out part says enough and saves the other fits.
+# Folds, and the number of samples above which one held-out part says enough and saves the other fits. The
+# share of that part, and the most samples in it. Chosen by hand; not derived.
 FOLDS, _SEVERAL = 5, 4096
 _HELD_OUT = 0.2
 _MOST_HELD_OUT = 4096

@@ -10,6 +10,7 @@ from scipy.spatial import KDTree
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.regression.samples import Axis
 
+# How many of the nearest samples count, the less the further; chosen by hand. Least distance that is one.
 _NEIGHBOURS = 4
 _APART = 1e3  # distance between categories, where numbers have the range 1
 _SAME = 1e-9

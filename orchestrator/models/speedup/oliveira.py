@@ -28,7 +28,7 @@ from orchestrator.models.speedup.law import Law, Settings, within
 from orchestrator.models.speedup.layout import Layout
 
 PARTICLES, ITERATIONS = 100, 1000  # of the grey-box paper, section 5.6
-STARTS = 40
+STARTS = 40  # of the search, as the law has many local optima. Chosen by hand; not derived
 # Evaluations of each start, of which the best go on, with so many: more, or all to the end, change nothing.
 _FIRST, _KEPT, _EVALUATIONS = 10, 5, 50
 # Places of which the best is a start: much of the box is flat, because the share is cut off there.

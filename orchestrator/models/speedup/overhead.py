@@ -24,6 +24,7 @@ from orchestrator.models.speedup.law import Law, Settings, within
 from orchestrator.models.speedup.nearby import Nearby
 from orchestrator.models.speedup.vectors import PER_PREDICTION, Contexts, training
 
+# Depth and number of trees, and layers of networks. Chosen by hand; not derived.
 _DEPTH = 5
 _TREES = 100
 _LAYERS = (16, 16, 16, 8)

@@ -16,7 +16,7 @@ from orchestrator.models.regression.samples import Samples, plain_columns
 from orchestrator.models.speedup.layout import Layout
 from orchestrator.models.speedup.nearby import Nearby
 
-_CONTEXT = 4
+_CONTEXT = 4  # runs beside the one that is predicted in a vector. Chosen by hand; not derived
 # Vectors for training, at most and per run that is to be predicted; and per prediction. Chosen by hand.
 _MOST_VECTORS, _PER_RUN, PER_PREDICTION = 2000, 24, 8
 

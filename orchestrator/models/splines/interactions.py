@@ -12,7 +12,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.splines.design import Design, Pair
 from orchestrator.models.splines.moments import Moments, Scale
 
-_FOLDS = 5
+_FOLDS = 5  # into which samples are divided. Chosen by hand; not derived
 # By how much a pair must lower the mean squared error of what was left out. Chosen by hand; not derived.
 _GAIN = 0.01
 # Price on squares of coefficients of standardised columns.
