@@ -21,6 +21,7 @@ from orchestrator.generate import directory, kernels, manifest
 from orchestrator.generate.complexity import ARRANGEMENTS, OPERATIONS, Element, Function, text
 from orchestrator.generate.manifest import Manifest, callpaths, parts
 from orchestrator.generate.population import DEFAULT, Range, Request, check, draw
+from orchestrator.units import count
 
 _KERNELS = Path("kernels")
 
@@ -87,7 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
             for path, part in zip(callpaths(function), parts(function), strict=True):
                 print(f"{path}: {text(part)}")
     built = "built" if arguments.build else f"build with: make -C {arguments.directory}"
-    print(f"{arguments.directory}: {arguments.count} functions in {len(content.programs)} programs; {built}")
+    drawn, programs = count(arguments.count, "function"), count(len(content.programs), "program")
+    print(f"{arguments.directory}: {drawn} in {programs}; {built}")
     return 0
 
 

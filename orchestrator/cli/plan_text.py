@@ -45,7 +45,7 @@ def _space_lines(
     yield _size(space)
     categories = {item.name for item in chosen.parameters if item.categorical}
     for name, values in space["bounds"].items():
-        text = (", " if name in categories else " .. ").join(map(str, values))
+        text = (", " if name in categories else " .. ").join(map(str, dict.fromkeys(values)))
         yield f"  {name}: {text}"
     for reason, number in space["infeasible"].items():
         number = f"about {number:.3g}" if space["drawn"] else number

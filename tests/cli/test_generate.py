@@ -20,6 +20,7 @@ def test_a_specified_function_has_the_complexity_of_its_loops(tmp_path: Path) ->
     options += ["--operation", "reduce", "--message", "n**(1/3)*p", "--calls", "n**0.5"]
     result = run("generate", str(tmp_path / "new"), *options, "--json")
     assert result.code == 0
+    assert "1 function in 1 program; " in run("generate", str(tmp_path / "said"), *options).out
     (function,) = json.loads(result.out)["programs"]["benchmark"]
     assert function["computation"]["complexity"] == "n + n * log2(p)**2"
     assert function["communication"]["complexity"] == "n**0.5 * log2(p) + n**(5/6) * p"

@@ -67,6 +67,8 @@ def test_categories_are_listed_instead_of_a_range() -> None:
     text = text.replace("{n: 8}", "{n: 8, k: mg}")
     result = planned(text)
     assert "  n: 1 .. 5\n" in result.out and "  k: cg, mg, fft\n" in result.out
+    alone = planned(text.replace("k: {values", "j: [7], k: {values").replace("{n: 8,", "{n: 8, j: 7,"))
+    assert "  j: 7\n" in alone.out
     assert "note: parameter k changes nothing in what a run executes" in result.out.replace("\n", " ")
     assert planned(text, "--json").document["space"]["bounds"] == {"n": [1, 5], "k": ["cg", "mg", "fft"]}
 

@@ -20,8 +20,8 @@ from orchestrator.models.regression.trend import on_trend
 
 FAMILY = "cpr"
 
-# Tensors of an average; ranks with numbers of nodes or cells of candidates, and of those for points beyond the
-# measured range; the last parts of a range that lines are fitted to there, 0 for none; penalties that are
+# Tensors of an average; ranks with numbers of nodes or cells of candidates, and of those for points beyond
+# the measured range; the last parts of a range that lines are fitted to there, 0 for none; penalties that are
 # tried. Chosen by hand; not derived.
 _MEMBERS = 4
 _GROWN = ((4, 64), (8, 64), (8, 256), (16, 64), (16, 256), (32, 64))
