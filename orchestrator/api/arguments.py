@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,6 +11,11 @@ from typing import Any
 
 from orchestrator.errors import CampaignError, MeasurementError, OrchestratorError
 from orchestrator.types import Measurements
+
+# What follows is a list of names if it has a comma, an equals sign, or only names can follow.
+_OPTION = re.compile(
+    r"--(parameters|names|response|categorical)\b(?: ((?<=categorical )\w+|[\w.]+[,=][\w.,=]*\w))?"
+)
 
 
 def texts(given: object, option: str, remedy: str = "give names as text") -> list[str]:
@@ -49,8 +55,18 @@ def optional_mapping(given: object, option: str, example: str) -> Mapping[Any, A
 def warn(known: Measurements) -> Measurements:
     """Return measurements; what had to be assumed of them is a warning at the caller of a public function."""
     for note in known.notes:
-        warnings.warn(note, stacklevel=3)
+        warnings.warn(in_python(note), stacklevel=3)
     return known
+
+
+def in_python(text: str) -> str:
+    """Return a message with arguments of Python's functions for the options of the command line."""
+
+    def argument(option: re.Match[str]) -> str:
+        name = "responses" if option[1] == "response" else option[1]
+        return name if option[2] is None else f"{name}={option[2].split(',')}"
+
+    return _OPTION.sub(argument, text)
 
 
 def path(given: object, option: str) -> Path:

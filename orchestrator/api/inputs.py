@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.api.arguments import texts, warn
+from orchestrator.api.arguments import in_python, texts, warn
 from orchestrator.errors import CampaignError, OrchestratorError, ReadError
 from orchestrator.journal.file import holds_campaign
 from orchestrator.readers.reading import EVERYTHING, Reading
@@ -79,7 +79,11 @@ def read(
         aggregate=aggregate,
         inclusive=inclusive,
     )
-    return to_frame(warn(measurements_in([Path(path) for path in paths], reading)))
+    try:
+        return to_frame(warn(measurements_in([Path(path) for path in paths], reading)))
+    except ReadError as error:
+        error.args = (in_python(str(error)),)
+        raise
 
 
 def measurements_in(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:

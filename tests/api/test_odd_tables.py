@@ -372,6 +372,16 @@ def test_a_column_that_looks_like_a_parameter_is_not_left_out_without_a_word() -
         mo.fit(table, ["p", "steps"], "time", "phase", modeler="pmnf")
 
 
+def test_messages_about_files_name_the_arguments_of_python(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("p,n,region,time\n" + "".join(f"{p},1,main,{p}\n" for p in (1, 2, 4)))
+    with pytest.raises(mo.ReadError, match=r"Name the parameters \(parameters=\['p', 's'\]\)"):
+        mo.read(path)
+    path.write_text("p,s,callpath,time\n1,100k,main,1\n2,200k,main,2\n")
+    with pytest.warns(UserWarning, match=r"categorical=\['s'\] says so"):
+        mo.read(path)
+
+
 def test_what_reading_had_to_assume_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("p,time\n1,2\n2,nan\n")
