@@ -115,8 +115,16 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+# Keys that there are not, and what is written for them.
+_OTHERWISE: dict[Path, str] = {
+    ("program", "command"): "the program is executable, and what follows it program.arguments"
+}
+
+
 def _unknown_key(path: Path, data: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return what to say of an unknown key, and the key that was meant in its place, if one is known."""
+    if path in _OTHERWISE:
+        return f"unknown key; {_OTHERWISE[path]}", None
     key, parent = str(path[-1]), path[:-1]
     present: Any = data
     for part in parent:
