@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from orchestrator.journal import events
 from orchestrator.journal import file as journal
 from orchestrator.journal.codec import Entry
 from orchestrator.launch.script import ENVIRONMENT
+from orchestrator.report.wording import last_event
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, format_value
 
+_LONG = 60  # characters of a fact that is not worth showing where both agree
 _MOST = 6  # nodes, modules and values that are named
 # Of a campaign file: what is measured, and how.
 _INPUTS = ("application", "settings", "program", "constraints")
@@ -42,6 +44,23 @@ def side_by_side(first: Facts, second: Facts) -> list[dict[str, Any]]:
             "same": first.get(label) == second.get(label),
         }
         for label in labels
+    ]
+
+
+def shown(facts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what a reader is shown of a table of `side_by_side`: no long texts in which both agree.
+
+    Instants of a rehearsal are of a clock that begins in 1970, so they are times since its start.
+    """
+    rehearsed = {
+        side for item in facts for side in "ab" if item["label"] == EXECUTOR and item[side] == "simulated"
+    }
+    kept = (item for item in facts if not item["same"] or len(item["a"]) <= _LONG)
+    return [
+        {**item, **{side: last_event(item[side], True) for side in rehearsed if item[side]}}
+        if item["label"] in INSTANTS
+        else dict(item)
+        for item in kept
     ]
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from orchestrator.report.callpath_names import named
-from orchestrator.report.comparison_facts import EXECUTOR, INSTANTS
+from orchestrator.report.comparison_facts import shown
 from orchestrator.report.models_document import SHORTENED, label
 from orchestrator.report.tables import titled
-from orchestrator.report.wording import last_event
 from orchestrator.types import Point
 from orchestrator.units import count
 
@@ -21,29 +19,15 @@ Names = Mapping[str, str]
 """What A and B are called, by ``a`` and ``b``."""
 _DASH = "-"
 _LIKELY = 0.5  # probability below which a change of growth is not told as one
-_LONG = 60  # characters of a fact that is not worth showing where both agree
 
 
 def facts_table(facts: Sequence[Mapping[str, Any]], names: Names) -> Table:
     """Return where A and B come from; what differs is marked. ``names``: what they are called."""
     table = _table("where they come from", ("", names["a"], names["b"], "differs"))
-    rehearsals = {side for side in "ab" if any(map(partial(_is_rehearsal, side), facts))}
-    for item in facts:
-        if item["same"] and len(item["a"]) > _LONG:
-            continue
-        different = "" if item["same"] else "yes"
-        sides = [_fact(item["label"], item[side], side in rehearsals) for side in "ab"]
-        table.add_row(*map(Text, (item["label"], *sides, different)))
+    for item in shown(facts):
+        sides = (item[side] or _DASH for side in "ab")
+        table.add_row(*map(Text, (item["label"], *sides, "" if item["same"] else "yes")))
     return table
-
-
-def _is_rehearsal(side: str, item: Mapping[str, Any]) -> bool:
-    return bool(item["label"] == EXECUTOR and item[side] == "simulated")
-
-
-def _fact(label: str, text: str | None, rehearsed: bool) -> str:
-    """Return a fact as a reader takes it: instants of a rehearsal are of a clock that begins in 1970."""
-    return last_event(text, True) if text and rehearsed and label in INSTANTS else text or _DASH
 
 
 def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], names: Names) -> Table:

@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.models.base import Model
 from orchestrator.models.comparison.pairs import Aligned
 from orchestrator.report.comparison import SURE, label_of
+from orchestrator.report.comparison_facts import shown
 from orchestrator.report.page.document import frame, nothing
 from orchestrator.report.page.sides import sides
 
@@ -50,7 +51,7 @@ def document(
         "head": {"facts": [], "answer": None, "warnings": [*failed, *compared["notes"]]},
         "comparison": {
             "names": list(names),
-            "facts": compared["facts"],
+            "facts": shown(compared["facts"]),
             "rows": rows,
             **sides(ordered, both, models, compared["points"][0]),
         },

@@ -17,6 +17,7 @@ from orchestrator.control import reporting
 from orchestrator.models.base import Floats
 from orchestrator.models.comparison.pairs import aligned
 from orchestrator.report import comparison as report_comparison
+from orchestrator.report import comparison_facts
 from orchestrator.report.page import comparison as page_comparison
 from orchestrator.report.page import document as page_document
 from orchestrator.report.page.subject import Subject
@@ -160,7 +161,7 @@ def _of_comparison() -> str:
 
     both = aligned(side({}, 3), side({0: 1.5, 7: 0.8}, 4))
     models = tuple(registry.load("model", "pmnf")()(known) for known in (both.first, both.second))
-    facts = [{"label": "Compiler", "a": "gcc 13.2", "b": "gcc 14.1"}]
+    facts = comparison_facts.side_by_side({"compiler": "gcc 13.2"}, {"compiler": "gcc 14.1"})
     question = report_comparison.Question(points=[Point.of(p=4096, n=20)])
     found = report_comparison.document(both, (models[0], models[1]), question) | {"facts": facts}
     return json.dumps(page_comparison.document(found, ("v1.2", "v1.3"), both, (models[0], models[1])))

@@ -272,6 +272,22 @@ def test_points_that_were_never_chosen_are_on_the_map(campaign: Opened) -> None:
     assert "never chosen" not in reasons.inner_text()
 
 
+def test_the_uncertainty_of_late_rounds_can_be_read_beside_that_of_the_first(
+    browser: Guarded, tmp_path: Path
+) -> None:
+    document = sample.campaign()
+    first, *rest = document["rounds"]
+    last = {**rest[-1], "uncertainty_percent": 3.0}
+    document["rounds"] = [{**first, "uncertainty_percent": 130_000.0}, last]
+    (tmp_path / "page.html").write_text(page(document))
+    opened = Opened(browser, tmp_path / "page.html", viewport={"width": 1200, "height": 1000})
+    opened.scroll()
+    chart = opened.page.get_by_role("img", name="Uncertainty against cost")
+    assert {"10", "1\u202f000", "100\u202f000"} <= set(chart.locator("svg text").all_text_contents())
+    assert not opened.complaints
+    opened.page.close()
+
+
 def test_parts_that_overlap_are_not_shown_as_a_sum(browser: Guarded, tmp_path: Path) -> None:
     document = sample.campaign()
     for overlap, heading, bars in (

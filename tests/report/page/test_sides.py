@@ -9,6 +9,7 @@ from orchestrator import registry
 from orchestrator.models.comparison.pairs import aligned
 from orchestrator.report.comparison import Question
 from orchestrator.report.comparison import document as compared
+from orchestrator.report.comparison_facts import side_by_side
 from orchestrator.report.page.comparison import document
 from orchestrator.types import Measurement, Measurements, Point
 from tests.report.page.sample import unpacked
@@ -51,6 +52,18 @@ def test_without_models_there_are_runs_alone_each_of_its_category() -> None:
     for pair in shown["pairs"]:
         assert all(known["curves"] == [] for known in pair)
         assert np.isfinite(unpacked(pair[0]["measured"])).sum() == 2 * len(POINTS)
+
+
+def test_facts_are_those_of_the_tables_in_the_terminal() -> None:
+    both = aligned(side(1.0), side(3.0))
+    rehearsal = {"executor: name": "simulated", "measured from": "1970-01-01T00:00:07+00:00"}
+    facts = side_by_side({**rehearsal, "program": "x" * 100}, {**rehearsal, "program": "x" * 100})
+    found = compared(both, ((), ()), Question(points=[Point.of(p=64, n=20)])) | {"facts": facts}
+    shown = document(found, ("a", "b"), both, ((), ()))["comparison"]["facts"]
+    assert [(item["label"], item["a"]) for item in shown] == [
+        ("executor: name", "simulated"),
+        ("measured from", "rehearsal, after 7 s"),
+    ]
 
 
 def test_lines_go_through_the_point_where_other_lines_have_as_many_points() -> None:

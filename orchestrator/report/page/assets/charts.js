@@ -142,6 +142,12 @@ export function axis(colours, name, scale = "linear", extra = {}) {
   };
 }
 
+/** Ends of a logarithmic axis around its values above zero: none are needed where there are none. */
+export function around(values) {
+  const found = values.filter((value) => value > 0);
+  return found.length ? { min: Math.min(...found) / 1.15, max: Math.max(...found) * 1.15 } : {};
+}
+
 // A logarithmic axis ends at its outermost stops, with a little room: whole decades would leave half of it empty.
 function ends(stops, scale) {
   return scale === "log" && stops?.length > 1 ? { min: stops[0] / 1.12, max: stops.at(-1) * 1.12 } : {};

@@ -1,7 +1,7 @@
 // Effort: whether time follows the work that was counted, how long call paths wait, and what priors did to the models.
 
 import { el, choice, folded, growths, table } from "./dom.js";
-import { Figure, axis, tip } from "./charts.js";
+import { Figure, around, axis, tip } from "./charts.js";
 import { unpackedCurve } from "./data.js";
 import { interval, number, percent, place, plural, quantity, shortened } from "./format.js";
 import { sidesFigure } from "./sides.js";
@@ -40,8 +40,8 @@ function countsFigure(counted, models) {
       choice("Call path", counted.map((item, index) => [index, nameOf(models, item)]), 0, (index) => { draft.item = counted[index]; figure.update(); }),
       choice("Count", all.map((name) => [name, worded(name)]), draft.metric, (metric) => { draft.metric = metric; figure.update(); })],
     option: (colours) => ({
-      xAxis: axis(colours, worded(draft.metric), "log", span(points(draft).map((point) => point.value[0]))),
-      yAxis: axis(colours, "time / s", "log", { ...span(points(draft).map((point) => point.value[1])), vertical: true }), legend: null,
+      xAxis: axis(colours, worded(draft.metric), "log", around(points(draft).map((point) => point.value[0]))),
+      yAxis: axis(colours, "time / s", "log", { ...around(points(draft).map((point) => point.value[1])), vertical: true }), legend: null,
       tooltip: { formatter: ({ data }) => tip(place(data.pair.point), [quantity(data.pair.seconds, "s"), `${number(data.value[0])} ${worded(draft.metric)}`]) },
       series: [{ type: "scatter", symbolSize: 8, itemStyle: { color: colours.s1, opacity: 0.85 }, data: points(draft) }],
     }),
@@ -54,11 +54,6 @@ function countsFigure(counted, models) {
 
 function points({ item, metric }) {
   return item.pairs.filter((pair) => pair.counts[metric] > 0 && pair.seconds > 0).map((pair) => ({ value: [pair.counts[metric], pair.seconds], pair }));
-}
-
-// A logarithmic axis around its values: none is needed where there are none.
-function span(values) {
-  return values.length ? { min: Math.min(...values) / 1.15, max: Math.max(...values) * 1.15 } : {};
 }
 
 function worded(metric) {

@@ -1,7 +1,7 @@
 // Why these points: the map of the search space, and what each round of measuring brought.
 
 import { el, choice, table } from "./dom.js";
-import { Figure, axis, tip, zoom } from "./charts.js";
+import { Figure, around, axis, tip, zoom } from "./charts.js";
 import { known, number, place, plural, quantity, value } from "./format.js";
 
 const STATES = [
@@ -117,7 +117,7 @@ function roundsFigure(rounds, atPoint) {
     caption: `After every round: the width of the 90 % intervals ${atPoint === false ? "over the search space" : "at the evaluation point"} relative to the predictions, as a mean over call paths `
       + "weighted by their time, against the core-hours spent by then. Hollow marks: rounds that brought no gain.",
     option: (colours) => ({
-      xAxis: axis(colours, "core-hours spent", "zero"), yAxis: axis(colours, "uncertainty / %", "zero", { vertical: true, min: 0 }),
+      xAxis: axis(colours, "core-hours spent", "zero"), yAxis: axis(colours, "uncertainty / %", "log", { vertical: true, ...around(there.map((item) => item.uncertainty_percent)) }),
       legend: null,
       tooltip: { formatter: (hit) => roundTip(hit.data.item) },
       series: [{ type: "line", symbol: "circle", lineStyle: { width: 2, color: colours.accent }, data: there.map((item) => ({
