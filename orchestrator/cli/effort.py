@@ -21,6 +21,7 @@ from orchestrator.instrumentation import build as build
 from orchestrator.readers import effort
 from orchestrator.report.callpath_names import named
 from orchestrator.report.tables import console, titled
+from orchestrator.units import count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +74,8 @@ def _show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"ranks": profile.values.shape[1], "callpaths": rows})
         return 0
-    table = titled(f"{profile.values.shape[1]} ranks, {len(rows)} call paths; counts are sums over ranks")
+    ranks, paths = count(profile.values.shape[1], "rank"), count(len(rows), "call path")
+    table = titled(f"{ranks}, {paths}; counts are sums over ranks")
     table.add_column("call path", overflow="fold")
     for metric in profile.metrics:
         table.add_column(metric, justify="right")
@@ -81,11 +83,13 @@ def _show(arguments: argparse.Namespace) -> int:
         cells = (row[metric] for metric in profile.metrics)
         table.add_row(Text(row["callpath"]), *("-" if cell is None else f"{cell:.16g}" for cell in cells))
     console().print(table)
+    if arguments.top < len(rows):
+        console().print(f"{arguments.top} of {paths} shown: --top {len(rows)} shows all")
     return 0
 
 
 def _rows(profile: effort.Profile) -> list[dict[str, Any]]:
-    """Return one row per call path, those with the most blocks and bytes first."""
+    """Return one row per call path, those with the largest share of all blocks or bytes first."""
     sums = effort.samples(profile)
     wanted = {metric: "mean" if metric == effort.SIZE else "sum" for metric in profile.metrics}
     rows: dict[str, dict[str, Any]] = {
@@ -94,5 +98,14 @@ def _rows(profile: effort.Profile) -> list[dict[str, Any]]:
     for sample in sums:
         if sample.aggregate == wanted[sample.metric]:
             rows[sample.callpath][sample.metric] = sample.value
-    weight = [metric for metric in (effort.BLOCKS, effort.SENT, effort.RECEIVED) if metric in profile.metrics]
-    return sorted(rows.values(), key=lambda row: [-(row[metric] or 0) for metric in weight])
+    totals = {
+        metric: sum(row[metric] or 0 for row in rows.values())
+        for metric in (effort.BLOCKS, effort.SENT, effort.RECEIVED)
+        if metric in profile.metrics
+    }
+    # MPI operations have no blocks, and functions no bytes: only shares compare both.
+    shares = {
+        path: max(((row[metric] or 0) / total for metric, total in totals.items() if total), default=0.0)
+        for path, row in rows.items()
+    }
+    return sorted(rows.values(), key=lambda row: -shares[row["callpath"]])
