@@ -1,6 +1,6 @@
 """Seconds of a look at a campaign of 10 000 runs: status, log, status --run, runs, first picture of watch.
 
-    python benchmarks/looking.py [--repeated 5]
+    python benchmarks/looking.py [--repeated 5] [--points 100]
 
 Prints the least of several runs each: CPU time without and with snapshots, its ratio to ``python -c pass``,
 and the time by the clock with snapshots. Other work on the machine counts as little as that lets it.
@@ -28,7 +28,7 @@ from orchestrator.journal import events
 from orchestrator.journal.codec import Entry, encode
 from orchestrator.types import Attempt, Point, Run
 
-POINTS, REPETITIONS, ROUND = 100, 100, 10  # points of a round
+POINTS, REPETITIONS, ROUND = 100, 100, 10  # most points, their repetitions, points of a round
 CALLPATHS = ("compute", "exchange", "compute->a", "compute->b", "compute->c")
 CAMPAIGN = {
     "name": "large",
@@ -38,6 +38,7 @@ CAMPAIGN = {
     "stop": {"budget": "9000 core-hours", "rule": "uncertainty", "patience": 3, "without_gain": 0.2},
     "executor": {"name": "slurm"},
 }
+FACTOR = {"parameter": "p", "exponent": 1.0, "log_exponent": 0.0}
 COMMANDS = {
     "python -c pass": ("-c", "pass"),
     "orchestrator status": ("-m", "orchestrator", "status", "large"),
@@ -47,14 +48,14 @@ COMMANDS = {
 }
 
 
-def journal() -> list[events.Event]:
-    """Return the events of a campaign of 10 000 runs: four for each."""
-    points = [Point.of(p=p, n=n) for p in range(1, 21) for n in range(1, 6)][:POINTS]
+def journal(most: int) -> list[events.Event]:
+    """Return the events of a campaign of so many points with 100 runs each: four for each run."""
+    points = [Point.of(p=p, n=n) for p in range(1, 21) for n in range(1, 6)][:most]
     found: list[events.Event] = [
         events.CampaignStarted(id="large", campaign=CAMPAIGN, version="0"),
         events.ControllerStarted(host="host", pid=1, version="0"),
     ]
-    for number in range(1, POINTS // ROUND + 1):
+    for number in range(1, most // ROUND + 1):
         chosen = points[(number - 1) * ROUND : number * ROUND]
         runs = tuple(Run(point, "time", k) for point in chosen for k in range(1, REPETITIONS + 1))
         found.append(events.RoundProposed(number, runs, ("lowest cost first",) * len(runs)))
@@ -83,14 +84,16 @@ def _life(run: Run) -> list[events.Event]:
     ]
 
 
-def models() -> dict[str, object]:
+def models(points: int) -> dict[str, object]:
     """Return published models of the campaign."""
     described = [
         {"callpath": callpath, "metric": "time", "expression": "1 + p", "normal_form": "1 + p", "smape": 1.0}
+        | {"terms": [{"coefficient": 1.0, "factors": []}, {"coefficient": 1.0, "factors": [FACTOR]}]}
+        | {"category": {}, "notes": []}
         | {"predictions": [{"point": {"p": 64, "n": 100}, "value": 65.0, "low": 60.0, "high": 70.0}]}
         for callpath in CALLPATHS
     ]
-    return {"id": "large", "round": POINTS // ROUND, "measured": POINTS * REPETITIONS, "models": described}
+    return {"id": "large", "round": points // ROUND, "measured": points * REPETITIONS, "models": described}
 
 
 def first_picture(folder: Path) -> tuple[float, float]:
@@ -141,18 +144,20 @@ def main() -> None:
     """Print the table."""
     parser = options(__doc__)
     parser.add_argument("--repeated", type=int, default=5, help="runs of which the least counts")
-    repeated = parser.parse_args().repeated
+    parser.add_argument("--points", type=int, default=POINTS, help=f"multiples of {ROUND} up to {POINTS}")
+    arguments = parser.parse_args()
+    repeated, points = arguments.repeated, arguments.points
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         directory = folder / "large"
         directory.mkdir()
-        lines = (encode(Entry(k, float(k), event)) for k, event in enumerate(journal(), 1))
+        lines = (encode(Entry(k, float(k), event)) for k, event in enumerate(journal(points), 1))
         (directory / "journal.jsonl").write_bytes(b"".join(lines))
-        (directory / "models.json").write_text(json.dumps(models()))
+        (directory / "models.json").write_text(json.dumps(models(points)))
         size = (directory / "journal.jsonl").stat().st_size / 1e6
-        print(f"{POINTS * REPETITIONS} runs, journal of {size:.0f} MB; seconds, least of {repeated}")
+        print(f"{points * REPETITIONS} runs, journal of {size:.0f} MB; seconds, least of {repeated}")
         print(f"{'':<28} {'first look':>10} {'later':>8} {'ratio':>8} {'by the clock':>14}")
-        looks = {text: partial(by_command, folder, arguments) for text, arguments in COMMANDS.items()}
+        looks = {text: partial(by_command, folder, parts) for text, parts in COMMANDS.items()}
         looks["orchestrator watch"] = partial(first_picture, folder)
         base = 0.0
         for text, look in looks.items():
