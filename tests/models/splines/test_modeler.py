@@ -46,7 +46,8 @@ def test_a_model_has_its_formula_knots_and_tests_in_json() -> None:
     assert {"m", "n", "solver", "bends of m"} <= set(terms)
     assert terms["solver"]["p"] < 1e-6 and terms["solver"]["freedom"][0] == 1
     assert [item["name"] for item in found["compared"]]
-    assert any(note.startswith("terms that matter (F tests): ") for note in model.notes)
+    (note,) = (note for note in model.notes if note.startswith("terms that matter (F tests): "))
+    assert "; solver (F " in note and ", by chance < 1e-14 %)" in note
     assert model.expression.startswith("exp(rcs(log(m), ")
     assert error(model) < 0.05
 
