@@ -11,7 +11,7 @@ BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "looking.py"
 
 def test_every_command_shows_the_campaign_that_is_looked_at() -> None:
     """Its published models lacked what tables had begun to ask for, so status failed."""
-    command = [sys.executable, BENCHMARK, "--points", "10", "--repeated", "1"]
+    command = [sys.executable, str(BENCHMARK), "--points", "10", "--repeated", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     first, *rows = done.stdout.splitlines()

@@ -33,7 +33,7 @@ class TermTest:
 
     @property
     def text(self) -> str:
-        """One of a list for readers: ``bends of n (F 3.2, by chance 4 %)``; parameters may be called p, too."""
+        """One of a list for readers: ``bends of n (F 3.2, by chance 4 %)``."""
         chance = f"< {100 * _CERTAIN:g}" if self.p < _CERTAIN else f"{100 * self.p:.2g}"
         return f"{self.term} (F {self.f:.3g}, by chance {chance} %)"
 
