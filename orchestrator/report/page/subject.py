@@ -16,6 +16,8 @@ from orchestrator.types import ROOTS, Measurement, Measurements, Point, Value
 
 TIME = "time"
 _SLACK = 0.02  # by which children may exceed what includes them: rounding of what programs print
+# A call path that takes at least this much of its caller, at so many points, is included in it.
+_NEARLY_ALL, _SEVERAL = 0.98, 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +85,15 @@ class Subject:
         """Whether values of a call path include those of its children.
 
         Children that take longer than their caller exclude each other, or overlap: then all call paths
-        together take longer than whole runs.
+        together take longer than whole runs, or one of them takes nearly all of its caller's time everywhere.
         """
         if self.is_exclusive is not None:
             return not self.is_exclusive
         if all(self._holds(parent, names) for parent, names in self.children.items()):
+            return True
+        if any(
+            self._is_nearly_all(parent, child) for parent, names in self.children.items() for child in names
+        ):
             return True
         durations = [item for item in self.known.items if item.metric == ELAPSED]
         return not all(self._are_within(item, self.callpaths) for item in durations)
@@ -102,6 +108,20 @@ class Subject:
         """Return whether a call path took at least as long as its children, at every point that has all."""
         assert self.metric is not None
         return self._are_within(self.measured[parent, self.metric], children)
+
+    def _is_nearly_all(self, parent: str, child: str) -> bool:
+        """Return whether a call path took all of its caller's time but a few percent, at several points.
+
+        Of values that exclude each other this would be chance.
+        """
+        assert self.metric is not None
+        own, part = (self.measured[path, self.metric].values for path in (parent, child))
+        pairs = [
+            (np.mean(own[point]), np.mean(part[point])) for point in own if own[point] and part.get(point)
+        ]
+        return len(pairs) >= _SEVERAL and all(
+            _NEARLY_ALL * whole <= value <= (1 + _SLACK) * whole for whole, value in pairs
+        )
 
     def _are_within(self, whole: Measurement, callpaths: Sequence[str]) -> bool:
         """Return whether call paths took at most as long as something else, at every point that has all."""

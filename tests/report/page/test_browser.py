@@ -434,6 +434,27 @@ def test_effort_shows_waiting_and_what_priors_changed(campaign: Opened) -> None:
     assert "structure as in lulesh-2023" in table.inner_text()
 
 
+def test_counts_of_a_call_path_are_those_that_it_has(browser: Guarded, tmp_path: Path) -> None:
+    """Of a barrier, whose bytes are zero, an empty figure was shown first."""
+    document = sample.campaign()
+    [counted] = document["effort"]["callpaths"]
+    zero = [{**pair, "counts": {"bytes": 0.0, "visits": 7.0}} for pair in counted["pairs"]]
+    document["effort"]["callpaths"] = [{**counted, "pairs": zero}, counted]
+    (tmp_path / "page.html").write_text(page(document))
+    opened = Opened(browser, tmp_path / "page.html", viewport={"width": 1200, "height": 1000})
+    opened.scroll()
+    figure = opened.page.locator("figure", has=opened.page.get_by_role("img", name="Time against counts"))
+    callpaths, counts = (figure.locator("label.choice select").nth(k) for k in range(2))
+    assert counts.locator("option").all_text_contents() == ["visits"]
+    callpaths.select_option("1")
+    assert counts.locator("option").all_text_contents() == ["loops", "bytes"]
+    counts.select_option("bytes")
+    opened.frame()
+    assert "bytes" in figure.locator("svg text").all_text_contents()
+    assert not opened.complaints
+    opened.page.close()
+
+
 @pytest.mark.parametrize("endless", ["new Promise(() => {})", "(() => { for (;;); })()"])
 def test_a_browser_that_does_not_answer_is_ended(
     browser: Guarded, files: dict[str, Path], endless: str

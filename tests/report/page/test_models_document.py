@@ -182,7 +182,8 @@ def test_call_paths_that_exclude_what_they_call_add_up() -> None:
 def test_call_paths_that_overlap_do_not_add_up_to_more_than_a_run() -> None:
     known = measured()
     main = next(item for item in known.items if item.callpath == "main")
-    overlapping = Measurement("main->overlap", "time", main.values)
+    most = {point: tuple(0.9 * value for value in values) for point, values in main.values.items()}
+    overlapping = Measurement("main->overlap", "time", most)
     durations = {point: tuple(value + 0.1 for value in values) for point, values in main.values.items()}
     run = Measurement(WHOLE_RUN, ELAPSED, durations)
     items = tuple(item for item in known.items if item.callpath != "main->MPI_Allreduce")
@@ -193,6 +194,21 @@ def test_call_paths_that_overlap_do_not_add_up_to_more_than_a_run() -> None:
     answer = described(what)["head"]["answer"]
     assert answer["value"] <= answer["launched"]["value"] * 1.1
     assert answer["overlap"] and not described(subject(known))["head"]["answer"]["overlap"]
+
+
+def test_a_call_path_that_takes_all_of_its_callers_time_is_included_in_it() -> None:
+    """Three of RELeARN take as long as main, without a run that says so: the sum was five times too long."""
+    known = measured()
+    main = next(item for item in known.items if item.callpath == "main")
+    nearly = {point: tuple(0.99 * value for value in values) for point, values in main.values.items()}
+    loops = (Measurement(f"main->{name}", "time", nearly) for name in ("loop", "update"))
+    what = subject(Measurements(known.parameters, (*known.items, *loops)))
+    assert what.includes and what.overlap and what.whole == ("main",)
+    few = dict(list(main.values.items())[:3])
+    what = subject(
+        Measurements(known.parameters, (main, *(Measurement(f"main->{k}", "time", few) for k in "ab")))
+    )
+    assert not what.includes  # of three points it may be chance
 
 
 def test_a_category_of_which_nothing_is_known_is_no_number() -> None:

@@ -11,7 +11,7 @@ const MOST_SENTENCES = 3;
 const LEAST_BAR = 0.005; // of the longest waiting time
 
 export function effortSection({ effort, priors }, models) {
-  const counted = (effort?.callpaths ?? []).filter((item) => item.pairs?.length);
+  const counted = (effort?.callpaths ?? []).filter((item) => metrics(item).length);
   const waiting = effort?.waiting ?? [];
   return el("section", { id: "effort", "aria-labelledby": "effort-title" },
     el("h2", { id: "effort-title" }, "Effort and priors"),
@@ -30,15 +30,20 @@ function nameOf(models, item) {
 }
 
 function countsFigure(counted, models) {
-  const metrics = (item) => [...new Set(item.pairs.flatMap((pair) => Object.keys(pair.counts)))];
   const draft = { item: counted[0], metric: metrics(counted[0])[0] };
-  const all = [...new Set(counted.flatMap(metrics))];
+  const countChoice = () => choice("Count", metrics(draft.item).map((name) => [name, worded(name)]), draft.metric,
+    (metric) => { draft.metric = metric; figure.update(); });
+  let counts = countChoice();
   const figure = new Figure({
     title: "Time against counts", name: "effort", height: 340,
     caption: "A mark is a measured point: mean time in seconds over the mean count. On a straight line of slope 1 time is proportional to the count; both axes are logarithmic.",
     controls: [
-      choice("Call path", counted.map((item, index) => [index, nameOf(models, item)]), 0, (index) => { draft.item = counted[index]; figure.update(); }),
-      choice("Count", all.map((name) => [name, worded(name)]), draft.metric, (metric) => { draft.metric = metric; figure.update(); })],
+      choice("Call path", counted.map((item, index) => [index, nameOf(models, item)]), 0, (index) => {
+        draft.item = counted[index];
+        if (!metrics(draft.item).includes(draft.metric)) draft.metric = metrics(draft.item)[0];
+        counts.replaceWith(counts = countChoice());
+        figure.update();
+      }), counts],
     option: (colours) => ({
       xAxis: axis(colours, worded(draft.metric), "log", around(points(draft).map((point) => point.value[0]))),
       yAxis: axis(colours, "time / s", "log", { ...around(points(draft).map((point) => point.value[1])), vertical: true }), legend: null,
@@ -50,6 +55,11 @@ function countsFigure(counted, models) {
     label: () => `${plural(draft.item.pairs.length, "point")} of ${nameOf(models, draft.item)}.`,
   });
   return figure.element;
+}
+
+// Counts that are zero everywhere, such as the bytes of a barrier, have no place on a logarithmic axis.
+function metrics(item) {
+  return [...new Set((item.pairs ?? []).flatMap((pair) => Object.keys(pair.counts).filter((name) => pair.counts[name] > 0)))];
 }
 
 function points({ item, metric }) {
