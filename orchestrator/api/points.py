@@ -8,8 +8,6 @@ import sys
 from collections.abc import Mapping, Sized
 from decimal import Decimal
 
-import numpy as np
-
 from orchestrator.errors import MeasurementError
 from orchestrator.readers.entries import is_number
 from orchestrator.types import Measurements, Point, Value, format_value
@@ -105,8 +103,11 @@ def is_plain(value: object) -> bool:
 
 
 def _cell(value: object) -> object:
-    """Return what an array without dimensions holds, and all else as it is."""
-    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    """Return what an array without dimensions, or a number of numpy's, holds, and all else as it is.
+
+    Without numpy itself: commands that look at a campaign do not load it.
+    """
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
 def _float(value: numbers.Real | Decimal) -> float:

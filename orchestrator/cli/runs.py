@@ -67,12 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from orchestrator.control import discarding, overview
+    from orchestrator.control import overview
     from orchestrator.report import runs_table
 
     state, _ = overview.seen(arguments.directory)
     there = None
     if arguments.node is not None:
+        from orchestrator.control import discarding  # it reads the campaign's file, which takes longer
+
         there = {
             run.id
             for run, item in state.runs.items()

@@ -24,7 +24,7 @@ from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
 from orchestrator.models.spread import spread_by
 from orchestrator.models.sums import with_sums
-from orchestrator.policy import effort_runs, failing
+from orchestrator.policy import effort_runs, elsewhere, failing
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.packing import SharingRules
 from orchestrator.policy.rules import Policy
@@ -134,7 +134,7 @@ class Assembly:
         costs = self.expected_costs(models, state.allocation)
         predicted = any(model.metric == ELAPSED for model in models)
         return View(
-            space=failing.without(self.space, failing.regions(state)),
+            space=elsewhere.without(self.space, failing.regions(state)),
             evaluation_point=campaign.evaluation_point,
             measurements=known,
             models=models,

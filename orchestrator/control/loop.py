@@ -24,7 +24,7 @@ from orchestrator.journal.replay import apply
 from orchestrator.journal.state import InFlight, RunStatus, State
 from orchestrator.journal.writer import Journal, waited
 from orchestrator.models.base import Model
-from orchestrator.policy import decide, failing, stop_rules
+from orchestrator.policy import decide, elsewhere, stop_rules
 from orchestrator.policy.actions import Action, Assess, Fit, Propose, Single, Submit
 from orchestrator.policy.limits import memory_for
 from orchestrator.policy.machine import findings
@@ -316,7 +316,7 @@ class Controller:
         rng = np.random.default_rng([self._runtime.campaign.seed, number])
         models = self.models()
         choices = self._runtime.propose(self.state, models, rng)
-        choices = failing.to_be_tried(choices, self.state)
+        choices = elsewhere.to_be_tried(choices, self.state)
         choices = self._runtime.assembly.paired(choices, self.state, rng)
         effort = self._runtime.count_effort(self.state, models, choices)
         references = self._runtime.references(self.state, choices, rng)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrator.types import AttemptRequest, Observation, Run, Sample
+
+if TYPE_CHECKING:  # whoever looks at a campaign reads this file, too, and needs no numpy
+    import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class SimulatedRun:
     fails: bool = False
 
 
-Truth = Callable[[Run, np.random.Generator], SimulatedRun]
+Truth = Callable[[Run, "np.random.Generator"], SimulatedRun]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchestrator.journal import events
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
-from orchestrator.policy import failing
+from orchestrator.policy import elsewhere, failing
 from orchestrator.policy.actions import Submit
 from orchestrator.policy.budget import kept_for_validation
 from orchestrator.policy.decide import next_actions
@@ -214,7 +214,7 @@ def test_one_run_of_a_round_shows_whether_the_region_goes_on() -> None:
     ranks = [Point.of(n=n, p=p) for n, p in product((100, 200), (2, 4, 8, 16))]
     state = after(line[3:], [*line[:3], *ranks])
     choices = [Choice(Point.of(n=n, p=p), 2, "") for n, p in product((100, 500), (1, 2, 4, 8))]
-    kept = failing.to_be_tried(choices, state)
+    kept = elsewhere.to_be_tried(choices, state)
     assert [(choice.point["n"], choice.point["p"], choice.repetitions) for choice in kept] == [
         (100, 1, 2),
         (100, 2, 2),
@@ -222,16 +222,16 @@ def test_one_run_of_a_round_shows_whether_the_region_goes_on() -> None:
         (100, 8, 2),
         (500, 2, 1),
     ]
-    assert failing.to_be_tried(choices, State()) == choices
+    assert elsewhere.to_be_tried(choices, State()) == choices
 
 
 def test_a_strategy_that_insists_on_points_that_fail_is_exhausted() -> None:
     """Else each of its rounds is skipped, for ever."""
     state = after(large(SIZES), small(SIZES))
-    nothing = failing.to_be_tried([Choice(SIZES[-1], 1, ""), Choice(Point.of(n=900, p=1), 1, "")], state)
+    nothing = elsewhere.to_be_tried([Choice(SIZES[-1], 1, ""), Choice(Point.of(n=900, p=1), 1, "")], state)
     assert isinstance(nothing, Nothing) and nothing.rule == "exhausted"
     empty = Nothing("converged", "")
-    assert failing.to_be_tried(empty, state) is empty
+    assert elsewhere.to_be_tried(empty, state) is empty
 
 
 def test_what_was_tried_in_one_category_says_nothing_of_others() -> None:
@@ -327,8 +327,8 @@ class Listing(Grid):
 @pytest.mark.parametrize("kind", [Grid, Listing])
 def test_a_search_space_loses_the_points_of_regions(kind: type[Grid]) -> None:
     space = kind((Parameter("n", (100, 200, 300, 400)), Parameter("p", (1, 2, 4))))
-    assert failing.without(space, ()) is space
-    rest = failing.without(space, regions(after(large(SIZES), small(SIZES))))
+    assert elsewhere.without(space, ()) is space
+    rest = elsewhere.without(space, regions(after(large(SIZES), small(SIZES))))
     assert list(rest) == small(SIZES)
     assert list(rest.within({"p": 2})) == small(SIZES)[1::3]
     assert SIZES[0] in rest and SIZES[-1] not in rest
