@@ -30,6 +30,13 @@ from orchestrator.evaluation.strategies.trial import Outcome
 
 Value = TypeVar("Value")
 
+_KINDS = {
+    "synthetic": "draw functions and noise (the papers' section IV)",
+    "replay": "choose among measured repetitions (the paper's section V)",
+    "noise": "models of noisy times, with and without priors",
+    "models": "modelers on measured samples, by the number of training points",
+    "speedup": "speedups on more processes and larger problems than were fitted",
+}
 # With results of their own.
 _OTHERS = {"noise": evaluate_noise.run, "models": evaluate_models.run, "speedup": evaluate_speedup.run}
 _TOLERANCES = (5.0, 10.0, 15.0, 20.0)  # the error intervals of the paper's figures
@@ -38,20 +45,17 @@ _TOLERANCES = (5.0, 10.0, 15.0, 20.0)  # the error intervals of the paper's figu
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands ``synthetic``, ``replay``, ``noise``, ``models`` and ``speedup``."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay|noise|models|speedup")
-    synthetic = kinds.add_parser("synthetic", help="draw functions and noise (the papers' section IV)")
+    parsers = {
+        kind: kinds.add_parser(kind, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        for kind, text in _KINDS.items()
+    }
+    synthetic, replay = parsers["synthetic"], parsers["replay"]
     _add_synthetic(synthetic.add_argument)
-    replay = kinds.add_parser("replay", help="choose among measured repetitions (the paper's section V)")
     inputs.add_inputs(replay)
     _add_replay(replay.add_argument)
-    evaluate_noise.add_arguments(
-        kinds.add_parser("noise", help="models of noisy times, with and without priors")
-    )
-    evaluate_models.add_arguments(
-        kinds.add_parser("models", help="modelers on measured samples, by the number of training points")
-    )
-    evaluate_speedup.add_arguments(
-        kinds.add_parser("speedup", help="speedups on more processes and larger problems than were fitted")
-    )
+    evaluate_noise.add_arguments(parsers["noise"])
+    evaluate_models.add_arguments(parsers["models"])
+    evaluate_speedup.add_arguments(parsers["speedup"])
     for kind, labels in ((synthetic, contenders.STANDARD), (replay, contenders.REPLAYED)):
         _add_common(kind, labels)
 
