@@ -131,6 +131,13 @@ def _add_times(add: Callable[..., object]) -> None:
 def run(arguments: argparse.Namespace, advance: Advance) -> int:
     """Run the sub-command."""
     if arguments.inputs:
+        if not arguments.against_theory and (
+            arguments.modeler or arguments.train_where or arguments.test_where
+        ):
+            raise CampaignError(
+                "--modeler, --train-where and --test-where are for models, which are compared with a law: "
+                "state it by --against-theory CALLPATH=EXPRESSION"
+            )
         return _measured(arguments, advance)
     if arguments.against_theory or arguments.modeler or arguments.train_where or arguments.test_where:
         raise CampaignError(

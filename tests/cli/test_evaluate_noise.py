@@ -47,6 +47,8 @@ def test_models_are_compared_with_a_theory(runs: Path, tmp_path: Path) -> None:
 def test_repetitions_that_were_not_measured_are_refused(runs: Path) -> None:
     done = run("evaluate", "noise", runs, "--against-theory", "solve=n", "--repetitions", "3")
     assert done.code == 2 and "there are at most 2" in done.err
+    done = run("evaluate", "noise", runs, "--modeler", "pmnf")
+    assert done.code == 2 and "state it by --against-theory CALLPATH=EXPRESSION" in done.err
     done = run("evaluate", "noise", "--against-theory", "solve=n")
     assert done.code == 2 and "name their files" in done.err
 
