@@ -172,7 +172,7 @@ def test_aggregates_change_what_is_modelled() -> None:
 
 def test_few_points_are_noted() -> None:
     (model,) = fit(1, series(lambda p: 1 + p, [(2,), (4,)]))
-    assert any("too few" in note for note in model.notes)
+    assert any("another form may fit as well" in note for note in model.notes)
     assert any("p has 2 values" in note for note in model.notes)
     assert any("noise is a guess" in note for note in model.notes)
 
