@@ -208,8 +208,9 @@ class Controller:
                 if isinstance(decided, events.CampaignStopped):
                     self._runtime.publish(self.state, self.models())
 
-    def _stop(self, rule: str, detail: str) -> None:
-        self.commit([stop_rules.for_want_of_runs(self.state, rule, detail)])
+    def _stop(self, nothing: Nothing) -> None:
+        kept = self.state.kept if nothing.for_want_of_budget else 0.0
+        self.commit([stop_rules.for_want_of_runs(self.state, nothing.rule, nothing.reason, kept)])
 
     def _submit(self, submissions: Sequence[Submit]) -> bool:
         intents = [
@@ -324,9 +325,9 @@ class Controller:
         if proposed.runs:
             self.commit([proposed])
         elif isinstance(choices, Nothing):
-            self._stop(choices.rule, choices.reason)
+            self._stop(choices)
         else:
-            self._stop("exhausted", "the strategy has nothing left to measure")
+            self._stop(Nothing("exhausted", "the strategy has nothing left to measure"))
 
 
 def _is_narrow(quality: Quality) -> bool:

@@ -246,10 +246,14 @@ class ModelsAssessed:
 
 @dataclass(frozen=True, slots=True)
 class StopRuleReached:
-    """Nothing more is proposed; runs in flight are still settled and the validation may follow."""
+    """Nothing more is proposed; runs in flight are still settled and the validation may follow.
+
+    ``kept``: core-seconds that are kept back for it, where the rule might not have held with them.
+    """
 
     rule: str
     detail: str
+    kept: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

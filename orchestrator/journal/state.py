@@ -168,11 +168,11 @@ Flights = immutables.Map[Attempt, InFlight]
 
 @dataclass(frozen=True, slots=True)
 class StopReason:
-    """The rule that ended the campaign, the reason in words, and what was kept for the validation then."""
+    """The rule that ended the campaign, the reason in words, and ``kept`` of `StopRuleReached`."""
 
     rule: str
     detail: str
-    kept: float = 0.0  # core-seconds
+    kept: float = 0.0
 
 
 class State(NamedTuple):

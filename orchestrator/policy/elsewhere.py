@@ -28,7 +28,7 @@ def to_be_tried(choices: Sequence[Choice], state: State) -> Sequence[Choice]:
     known = regions(state)
     possible = [c for c in choices if c.point not in state.infeasible and not why_not(c.point, known)]
     if not possible:
-        return Nothing("exhausted", "the strategy chooses only points at which the program fails")
+        return Nothing("exhausted", "the strategy chooses only points at which the program fails", False)
     probes = [choice for choice in possible if any(region.explains(choice.point) for region in known)]
     tried = [choice for choice in possible if choice not in probes[1:]]
     return [replace(choice, repetitions=1) if choice in probes else choice for choice in tried]

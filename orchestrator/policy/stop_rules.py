@@ -90,6 +90,7 @@ def _nothing_fits(state: State, policy: Policy) -> StopRuleReached | None:
         "budget",
         f"{spent_of(state, policy)}; no run of the last round fits what is left; first: {first}: "
         f"{state.runs[first].reason}",
+        state.kept,
     )
 
 
@@ -129,15 +130,18 @@ def _patience(state: State, policy: Policy) -> StopRuleReached | None:
     return StopRuleReached("patience", f"{detail}, in which {100 * share:.3g} % of the budget were spent")
 
 
-def for_want_of_runs(state: State, rule: str, detail: str) -> StopRuleReached:
-    """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured."""
+def for_want_of_runs(state: State, rule: str, detail: str, kept: float) -> StopRuleReached:
+    """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured.
+
+    ``kept`` as of `StopRuleReached`.
+    """
     failed = [reason for _, reason in given_up(state)]
     if failed and not has_measured(state):
         return StopRuleReached("failures", f"every run was given up; {_cause(failed)}")
     left_out = failing.warnings(state)
     if failed and not left_out:
         left_out = [f"{count(len(failed), 'run')} given up; {_cause(failed)}"]
-    return StopRuleReached(rule, "; ".join([detail, *left_out]))
+    return StopRuleReached(rule, "; ".join([detail, *left_out]), kept)
 
 
 def _place(state: State) -> str:

@@ -106,12 +106,13 @@ class Nothing(Sequence[Choice]):
     """An empty proposal that says why: the stop rule that holds, and the reason for a human to read.
 
     ``exhausted``: nothing that is affordable would help, with what would; ``converged``: no run of the search
-    space would, at any price.
+    space would, at any price. ``for_want_of_budget``: with more of it there might be something.
     """
 
-    def __init__(self, rule: str, reason: str):
+    def __init__(self, rule: str, reason: str, for_want_of_budget: bool = True):
         self.rule = rule
         self.reason = reason
+        self.for_want_of_budget = for_want_of_budget
 
     def __len__(self) -> int:
         return 0

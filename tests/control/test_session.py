@@ -260,9 +260,11 @@ def test_what_was_asked_for_is_validated_however_small_the_budget(budget: float,
     assert planning.first_round(assembly.assemble(chosen), execution.executor(chosen, tmp_path, 0.0)).kept
     state = session.run(chosen, tmp_path)
     assert state.validation is not None and state.runs[state.validation].samples
-    assert 0.94 * 3600 * budget < state.spent <= 3600 * budget
+    assert 0.9 * 3600 * budget < state.spent <= 3600 * budget
     kinds = [type(entry.event) for entry in read(tmp_path / FILE_NAME)]
-    assert kinds.index(events.StopWithdrawn) < len(kinds) - kinds[::-1].index(events.RoundProposed)
+    assert (events.StopWithdrawn in kinds) is (budget < 1.0), "with more, nothing was missing"
+    if budget < 1.0:
+        assert kinds.index(events.StopWithdrawn) < len(kinds) - kinds[::-1].index(events.RoundProposed)
 
 
 def test_who_listens_is_told_of_changed_rules(tmp_path: Path) -> None:

@@ -456,8 +456,7 @@ def test_rounds_go_on_with_what_the_validation_left_of_what_was_kept_for_it(
 ) -> None:
     """Once: the next time a rule holds nothing is kept any more."""
     state, wanted = stopping_with(100.0)
-    done = events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True, kept=90.0)
-    state = after(*ONE_MEASURED, done, events.StopRuleReached(rule, "10 are left beside 90"))
+    state = after(*ONE_MEASURED, completed(1), events.StopRuleReached(rule, "10 are left beside 90", 90.0))
     run = Run(Point.of(p=9))
     state = after(events.ValidationProposed(run), intended(run), finished(run, cost=cost), state=state)
     (action,) = actions(state, wanted)

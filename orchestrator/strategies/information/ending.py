@@ -35,15 +35,15 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
             useful = max(filter(None, (useful, item)), key=lambda run: _usefulness(run, stakes))
     if best is None and useful is None:
         what = "every point has its maximum of repetitions, or was given up"
-        return Nothing("exhausted", "; ".join(filter(None, (what, _wider(view, stakes)))))
+        return Nothing("exhausted", "; ".join(filter(None, (what, _wider(view, stakes)))), False)
     if useful is not None and useful.gain > (0.0 if best is None else best.gain):
         return Nothing("exhausted", f"{_vain(view, stakes, best)}; {_next(view, stakes, useful)}")
     if stakes.fixed < (1 - _NOTICEABLE) * stakes.total:
         what = "no run in the search space is worth its cost"
         wider = _wider(view, stakes) or "wider ranges of the parameters may help"
-        return Nothing("exhausted", f"{what}; {wider}; {_best(view, stakes, best)}")
+        return Nothing("exhausted", f"{what}; {wider}; {_best(view, stakes, best)}", False)
     what = "what is left is scatter around every model, which no run lowers"
-    return Nothing("converged", f"{what}; {_best(view, stakes, best)}")
+    return Nothing("converged", f"{what}; {_best(view, stakes, best)}", False)
 
 
 def _usefulness(item: Rated, stakes: Stakes) -> tuple[bool, float]:
