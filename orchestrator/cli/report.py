@@ -17,6 +17,7 @@ from orchestrator.errors import CampaignError, ModelError
 from orchestrator.journal.file import require_campaign
 from orchestrator.models.effort import EFFORT, has_effort
 from orchestrator.models.scaling import Study
+from orchestrator.readers.reading import SUFFIXES
 from orchestrator.report.page import document as page_document
 from orchestrator.report.page import priors
 from orchestrator.report.page.render import page
@@ -26,7 +27,6 @@ from orchestrator.types import Measurements
 from orchestrator.units import listed
 
 FILE_NAME = "report.html"
-_MEASUREMENTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet")
 _NAMED = 3  # files in a title
 # What a campaign says itself.
 _OF_FILES = ("modeler", "option", "metric", "predict", "processes")
@@ -84,7 +84,7 @@ def _campaign(paths: Sequence[Path]) -> Path | None:
 
 def _is_of_campaign(path: Path) -> bool:
     """Return whether an input that is no campaign directory was meant as one; a file may just be missing."""
-    return path.suffix in YAML_SUFFIXES or not (path.exists() or path.suffix in _MEASUREMENTS)
+    return path.suffix in YAML_SUFFIXES or not (path.exists() or path.suffix in SUFFIXES)
 
 
 def _refuse_models(arguments: argparse.Namespace, directory: Path) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers import profile_set
+from orchestrator.readers.reading import SUFFIXES
 from orchestrator.readers.scorep import profile
 from orchestrator.types import Measurements
-
-_FILES = (".txt", ".json", ".jsonl", ".csv", ".parquet")  # suffixes of files of measurements
 
 
 def profiles_in(folder: Path) -> list[Path]:
@@ -55,5 +54,5 @@ def read(
 def _others(folders: Sequence[Path]) -> str:
     """Return how files of other formats are given, which are not looked for in folders."""
     found = {path.with_name(f"*{path.suffix}") for folder in folders for path in folder.iterdir()}
-    files = sorted(str(path) for path in found if path.suffix in _FILES)
+    files = sorted(str(path) for path in found if path.suffix in SUFFIXES)
     return f". Name files of other formats themselves: {', '.join(files)}" if files else ""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet")
+"""Of names of files of measurements, as most have them; what is in a file says which format it has."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import compress
 
@@ -13,6 +14,7 @@ from orchestrator.strategies.candidates import affordable, cost_text, open_point
 from orchestrator.strategies.information.beyond import points_beyond
 from orchestrator.strategies.information.choosing import Rated, rate
 from orchestrator.strategies.information.stakes import Stakes
+from orchestrator.types import Point
 from orchestrator.units import format_cost
 
 # Share of the variance at P₊ that a useful run lowers: the intervals narrow by 5 %, which counts as a gain.
@@ -25,8 +27,7 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
     """Return why no run is proposed, and the next useful run with its price if there is one."""
     best: Rated | None = None
     useful: Rated | None = None
-    unlimited = replace(view, budget_left=math.inf)
-    for item in rate(unlimited, stakes, open_points(view)):
+    for item in _at_any_cost(view, stakes, open_points(view)):
         if not math.isfinite(item.run.seconds):
             continue
         if item.safe_cost <= view.budget_left:
@@ -44,6 +45,11 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
         return Nothing("exhausted", f"{what}; {wider}; {_best(view, stakes, best)}", False)
     what = "what is left is scatter around every model, which no run lowers"
     return Nothing("converged", f"{what}; {_best(view, stakes, best)}", False)
+
+
+def _at_any_cost(view: View, stakes: Stakes, points: Iterable[Point]) -> Iterator[Rated]:
+    """Rate one more run at each of some points, whether the budget holds it or not."""
+    return rate(replace(view, budget_left=math.inf), stakes, points)
 
 
 def _usefulness(item: Rated, stakes: Stakes) -> tuple[bool, float]:
@@ -74,7 +80,7 @@ def _wider(view: View, stakes: Stakes) -> str:
     points = dict.fromkeys(point for aim in stakes.aims for point in points_beyond(view, aim))
     if not points:
         return ""
-    rated = list(rate(replace(view, budget_left=math.inf), stakes, points))
+    rated = list(_at_any_cost(view, stakes, points))
     gains, prices = (
         np.array([item.gain for item in rated]),
         stakes.price.of_runs([item.run for item in rated]),
