@@ -209,8 +209,7 @@ class Controller:
                     self._runtime.publish(self.state, self.models())
 
     def _stop(self, nothing: Nothing) -> None:
-        kept = self.state.kept if nothing.for_want_of_budget else 0.0
-        self.commit([stop_rules.for_want_of_runs(self.state, nothing.rule, nothing.reason, kept)])
+        self.commit([stop_rules.for_want_of_runs(self.state, nothing)])
 
     def _submit(self, submissions: Sequence[Submit]) -> bool:
         intents = [

@@ -213,7 +213,7 @@ class Runtime:
         first = next(iter(too_long))
         others = f" nor at {count(len(too_long) - 1, 'other point')}" if len(too_long) > 1 else ""
         reason = f"{known.reason}; no run is begun at {first}{others}: {too_long[first]}"
-        return Nothing(known.rule, reason, known.for_want_of_budget)
+        return Nothing(known.rule, reason, known.for_want_of_budget, known.useful)
 
     def _not_to_begin(
         self, state: State, models: tuple[Model, ...], view: View, points: Iterable[Point]

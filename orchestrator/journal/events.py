@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from orchestrator.journal.forms import form_of
-from orchestrator.types import Attempt, FailureClass, Run
+from orchestrator.types import Attempt, FailureClass, Point, Run
 
 SCHEMA = 1
 
@@ -249,11 +249,13 @@ class StopRuleReached:
     """Nothing more is proposed; runs in flight are still settled and the validation may follow.
 
     ``kept``: core-seconds that are kept back for it, where the rule might not have held with them.
+    ``useful``: a point at which a run would help that the budget or the search space does not hold.
     """
 
     rule: str
     detail: str
     kept: float = 0.0
+    useful: Point | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,7 +292,7 @@ def _models_assessed(event: events.ModelsAssessed, state: State) -> State:
 
 @_apply.register
 def _stop_rule_reached(event: events.StopRuleReached, state: State) -> State:
-    return state._replace(stopping=StopReason(event.rule, event.detail, event.kept))
+    return state._replace(stopping=StopReason(event.rule, event.detail, event.kept, event.useful))
 
 
 @_apply.register

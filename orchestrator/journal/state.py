@@ -168,11 +168,12 @@ Flights = immutables.Map[Attempt, InFlight]
 
 @dataclass(frozen=True, slots=True)
 class StopReason:
-    """The rule that ended the campaign, the reason in words, and ``kept`` of `StopRuleReached`."""
+    """The rule that ended the campaign, the reason in words, and what else `StopRuleReached` holds."""
 
     rule: str
     detail: str
     kept: float = 0.0
+    useful: Point | None = None
 
 
 class State(NamedTuple):

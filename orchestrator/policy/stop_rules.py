@@ -13,6 +13,7 @@ from orchestrator.journal.state import ONLY_ZEROS, RunStatus, State, given_up, h
 from orchestrator.policy import failing
 from orchestrator.policy.budget import spent_of
 from orchestrator.policy.rules import Policy
+from orchestrator.strategies.base import Nothing
 from orchestrator.units import count, format_cost, in_unit, uncertainty
 
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
@@ -130,18 +131,16 @@ def _patience(state: State, policy: Policy) -> StopRuleReached | None:
     return StopRuleReached("patience", f"{detail}, in which {100 * share:.3g} % of the budget were spent")
 
 
-def for_want_of_runs(state: State, rule: str, detail: str, kept: float) -> StopRuleReached:
-    """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured.
-
-    ``kept`` as of `StopRuleReached`.
-    """
+def for_want_of_runs(state: State, nothing: Nothing) -> StopRuleReached:
+    """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured."""
     failed = [reason for _, reason in given_up(state)]
     if failed and not has_measured(state):
         return StopRuleReached("failures", f"every run was given up; {_cause(failed)}")
     left_out = failing.warnings(state)
     if failed and not left_out:
         left_out = [f"{count(len(failed), 'run')} given up; {_cause(failed)}"]
-    return StopRuleReached(rule, "; ".join([detail, *left_out]), kept)
+    kept = state.kept if nothing.for_want_of_budget else 0.0
+    return StopRuleReached(nothing.rule, "; ".join([nothing.reason, *left_out]), kept, nothing.useful)
 
 
 def _place(state: State) -> str:

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from orchestrator.journal.state import FAILURE_RULES, State, StopReason, has_measured
 from orchestrator.policy import failing
-from orchestrator.types import FailureClass
+from orchestrator.types import FailureClass, Point
 from orchestrator.units import campaign_unit
 
 _REMEDIES = {
@@ -28,11 +26,8 @@ _REMEDIES = {
 # What the launch script says (`orchestrator.launch.script`): the program was not started.
 _NO_MODULE = "this module cannot be loaded: "
 OTHER_VALUES = "measurements were discarded, restored or read again"
-# Rules after which a larger budget buys nothing, unless `orchestrator.strategies.information` names a run.
+# Rules after which a larger budget buys nothing, unless the strategy names a useful run within the ranges.
 _DONE = ("exhausted", "converged")
-_WITH_MORE = "the next useful run"
-# The run that `orchestrator.strategies.information` names where wider ranges would help.
-_BEYOND = re.compile(r"a run at P\((.*?)\) (?:hardly )?lowers")
 _PAUSED = (
     "see why runs end (the space and quota of the file system; on a cluster sinfo -R and sacct) and have it "
     "repaired"
@@ -78,12 +73,13 @@ def to_continue(state: State, directory: Path) -> str:
             "points were left out at which the program fails; once it runs there, continue with: "
             f"orchestrator resume {where} (they are tried again)"
         )
-    if state.stopped.rule in _DONE and _WITH_MORE not in state.stopped.detail:
+    useful = state.stopping and state.stopping.useful
+    wider = _wider(state.campaign, useful) if useful else "--set parameters.NAME='[...]'"
+    if state.stopped.rule in _DONE and wider:
         return (
-            "to know more continue with larger ranges or other points, as in orchestrator resume "
-            f"{where} {_wider(state.campaign, state.stopped.detail)}. For other parameters or another "
-            f"program begin another campaign; priors: {{campaigns: [{where}]}} in its file lets it begin "
-            "with what this one has learned"
+            f"to know more continue with larger ranges or other points, as in orchestrator resume {where} "
+            f"{wider}. For other parameters or another program begin another campaign; priors: {{campaigns: "
+            f"[{where}]}} in its file lets it begin with what this one has learned"
         )
     over = state.stopped.rule == "wall_time"
     rule = "stop.wall_time='...'" if over else f"stop.budget='... {campaign_unit(state.campaign)}'"
@@ -93,22 +89,21 @@ def to_continue(state: State, directory: Path) -> str:
     )
 
 
-def _wider(campaign: Mapping[str, Any], detail: str) -> str:
-    """Return the options that add to a campaign's parameters what the named point lies beyond."""
-    found = _BEYOND.search(detail)
-    items = dict(item.split("=", 1) for item in found[1].split(", ")) if found else {}
+def _wider(campaign: Mapping[str, Any], point: Point) -> str:
+    """Return the options that add to a campaign's parameters what a point lies beyond; empty within them."""
     options = []
     for name, section in campaign["parameters"].items():
         stated = section if isinstance(section, Mapping) else {"values": section}
-        value = yaml.safe_load(items.get(name, ""))
-        if not isinstance(value, int | float):
+        known, value = stated.get("values"), point[name]
+        if isinstance(value, str):
             continue
-        known = stated.get("values")
         if known is not None and value not in known:
             options.append(f"--set parameters.{name}='{sorted([*known, value])}'")
         elif known is None and value > stated["to"]:
             options.append(f"--set parameters.{name}.to={value}")
-    return " ".join(options) or "--set parameters.NAME='[...]'"
+        elif known is None and value < stated["from"]:
+            options.append(f"--set parameters.{name}.from={value}")
+    return " ".join(options)
 
 
 def nothing_measured(state: State) -> str:

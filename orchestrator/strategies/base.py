@@ -106,13 +106,17 @@ class Nothing(Sequence[Choice]):
     """An empty proposal that says why: the stop rule that holds, and the reason for a human to read.
 
     ``exhausted``: nothing that is affordable would help, with what would; ``converged``: no run of the search
-    space would, at any price. ``for_want_of_budget``: with more of it there might be something.
+    space would, at any price. ``for_want_of_budget``: with more of it there might be something. ``useful``: a
+    point that the reason names, at which a run would help that the budget or the search space does not hold.
     """
 
-    def __init__(self, rule: str, reason: str, for_want_of_budget: bool = True):
+    def __init__(
+        self, rule: str, reason: str, for_want_of_budget: bool = True, useful: Point | None = None
+    ) -> None:
         self.rule = rule
         self.reason = reason
         self.for_want_of_budget = for_want_of_budget
+        self.useful = useful
 
     def __len__(self) -> int:
         return 0

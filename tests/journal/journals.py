@@ -174,7 +174,7 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
             narrow=data.truth(),
             targets=data.whole(0, 9),
         ),
-        events.StopRuleReached("budget", "spent"),
+        events.StopRuleReached("budget", "spent", data.number(), data.one([None, *POINTS])),
         events.CampaignPaused("failures", "many"),
         events.OutageBegan(what="slurmctld", since=data.number(), jobs=data.whole(0, 9)),
         events.StopWithdrawn(data.number()),

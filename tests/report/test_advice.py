@@ -1,15 +1,22 @@
 """What to do next after a campaign has stopped, by its rule."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from orchestrator.cli.main import command_parser
 from orchestrator.journal.state import State, StopReason
 from orchestrator.report.advice import to_continue
+from orchestrator.types import Point
 from tests.journal.journals import CAMPAIGN
 
 
-def advice(rule: str, detail: str) -> str:
-    return to_continue(State(campaign=CAMPAIGN, stopped=StopReason(rule, detail)), Path("study"))
+def advice(
+    rule: str, detail: str, useful: Point | None = None, campaign: Mapping[str, Any] = CAMPAIGN
+) -> str:
+    stopping = StopReason(rule, detail, useful=useful)
+    state = State(campaign=campaign, stopping=stopping, stopped=StopReason(rule, detail))
+    return to_continue(state, Path("study"))
 
 
 def test_more_budget_is_advised_only_where_it_buys_something() -> None:
@@ -17,8 +24,8 @@ def test_more_budget_is_advised_only_where_it_buys_something() -> None:
     for rule, detail in (("exhausted", larger), ("converged", "what is left is scatter")):
         assert "priors: {campaigns: [study]}" in advice(rule, detail)
         assert "stop.budget" not in advice(rule, detail)
-    useful = "no run is safe to fit; the next useful run, at P(p=8), narrows the interval"
-    assert "orchestrator resume study --set stop.budget=" in advice("exhausted", useful)
+    useful = Point.of(p=2, solver="cg")
+    assert "orchestrator resume study --set stop.budget=" in advice("exhausted", "none is safe", useful)
     assert "orchestrator resume study --set stop.budget=" in advice("budget", "nothing is left")
 
 
@@ -29,14 +36,14 @@ def test_the_ranges_to_widen_are_those_of_the_run_that_would_help() -> None:
         "parameters": {
             "p": {"values": [1, 2]},
             "s": {"from": 1.5, "to": 3, "step": 0.5},
+            "t": {"from": 1.5, "to": 3, "step": 0.5},
             "n": {"values": [8, 4]},
             "solver": ["cg"],
         },
     }
-    detail = "wider ranges of the parameters may help: a run at P(p=2, s=3.5, n=16, solver=cg) lowers it"
-    state = State(campaign=campaign, stopped=StopReason("exhausted", detail))
-    known = "orchestrator resume study --set parameters.s.to=3.5 --set parameters.n='[4, 8, 16]'."
-    assert known in to_continue(state, Path("study"))
+    useful = Point.of(p=2, s=3.5, t=1, n=16, solver="cg")
+    options = "--set parameters.s.to=3.5 --set parameters.t.from=1 --set parameters.n='[4, 8, 16]'"
+    assert f"orchestrator resume study {options}." in advice("exhausted", "", useful, campaign)
     assert "--set parameters.NAME='[...]'." in advice("exhausted", "wider ranges may help")
 
 

@@ -157,7 +157,8 @@ def test_exhausted_names_the_next_useful_run_and_its_price() -> None:
     found = strategy.strategy()(view, rng())
     assert isinstance(found, Nothing) and not found and found.rule == "exhausted"
     assert "no run is safe to fit the 0.000139 core-hours that are left;" in found.reason
-    assert "the next useful run, at P(" in found.reason and "core-hours expected" in found.reason
+    assert f"the next useful run, at {found.useful}," in found.reason
+    assert "core-hours expected" in found.reason
     width = uncertainty.at(view.models, PLUS).width
     assert width is not None and f"from {100 * width:.3g} % to" in found.reason
 
@@ -286,14 +287,16 @@ def test_the_run_that_wider_ranges_would_allow_is_named_with_its_cost(budget: fl
     view = view_of({}, model=model, budget=budget, costs=lambda point: point.number("p") / 16)
     view = replace(view, space=space, done=dict.fromkeys(space, 5))
     stakes = Stakes.of(view, [Weighted(model, 1.0)], strategy.targets(view), overhead=0.0)
-    reason = ending.nothing(view, stakes).reason
+    found = ending.nothing(view, stakes)
     assert (
-        f"worth its cost; wider ranges of the parameters may help: a run at P(p={p}, s=10) lowers" in reason
+        f"worth its cost; wider ranges of the parameters may help: a run at P(p={p}, s=10) lowers"
+        in found.reason
     )
-    assert " expected for 1 repetition); the best run, at P(p=4, s=10), lowers" in reason
-    full = ending.nothing(replace(view, maximum_repetitions=5), stakes).reason
-    assert "every point has its maximum of repetitions, or was given up; wider ranges" in full
-    assert f"may help: a run at P(p={p}, s=10) lowers" in full
+    assert " expected for 1 repetition); the best run, at P(p=4, s=10), lowers" in found.reason
+    full = ending.nothing(replace(view, maximum_repetitions=5), stakes)
+    assert "every point has its maximum of repetitions, or was given up; wider ranges" in full.reason
+    assert f"may help: a run at P(p={p}, s=10) lowers" in full.reason
+    assert found.useful == full.useful == Point.of(p=p, s=10)
 
 
 def test_wider_ranges_that_cost_more_than_they_teach_are_not_advised() -> None:

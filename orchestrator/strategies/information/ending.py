@@ -35,14 +35,17 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
         else:
             useful = max(filter(None, (useful, item)), key=lambda run: _usefulness(run, stakes))
     if best is None and useful is None:
+        wider, beyond = _wider(view, stakes)
         what = "every point has its maximum of repetitions, or was given up"
-        return Nothing("exhausted", "; ".join(filter(None, (what, _wider(view, stakes)))), False)
+        return Nothing("exhausted", "; ".join(filter(None, (what, wider))), False, beyond)
     if useful is not None and useful.gain > (0.0 if best is None else best.gain):
-        return Nothing("exhausted", f"{_vain(view, stakes, best)}; {_next(view, stakes, useful)}")
+        reason = f"{_vain(view, stakes, best)}; {_next(view, stakes, useful)}"
+        return Nothing("exhausted", reason, useful=useful.run.point)
     if stakes.fixed < (1 - _NOTICEABLE) * stakes.total:
+        wider, beyond = _wider(view, stakes)
         what = "no run in the search space is worth its cost"
-        wider = _wider(view, stakes) or "wider ranges of the parameters may help"
-        return Nothing("exhausted", f"{what}; {wider}; {_best(view, stakes, best)}", False)
+        reason = f"{what}; {wider or 'wider ranges of the parameters may help'}; {_best(view, stakes, best)}"
+        return Nothing("exhausted", reason, False, beyond)
     what = "what is left is scatter around every model, which no run lowers"
     return Nothing("converged", f"{what}; {_best(view, stakes, best)}", False)
 
@@ -72,14 +75,15 @@ def _best(view: View, stakes: Stakes, best: Rated | None) -> str:
     return f"the best run, at {best.run.point}, {_effect(view, stakes, best)}"
 
 
-def _wider(view: View, stakes: Stakes) -> str:
+def _wider(view: View, stakes: Stakes) -> tuple[str, Point | None]:
     """Say which run would teach most, or nearly so, for the least, if the ranges of parameters were wider.
 
     Of runs that fit the budget, if any does; empty where the evaluation point is not beyond the ranges.
+    Return its point, too, if there is one.
     """
     points = dict.fromkeys(point for aim in stakes.aims for point in points_beyond(view, aim))
     if not points:
-        return ""
+        return "", None
     rated = list(_at_any_cost(view, stakes, points))
     gains, prices = (
         np.array([item.gain for item in rated]),
@@ -87,11 +91,12 @@ def _wider(view: View, stakes: Stakes) -> str:
     )
     useful = list(compress(rated, stakes.price.worth(gains, stakes.total, prices)))
     if not useful:
-        return "no run in wider ranges, up to the evaluation point, is worth its cost either"
+        return "no run in wider ranges, up to the evaluation point, is worth its cost either", None
     useful = [item for item in useful if affordable(view, item.safe_cost)] or useful
     enough = _NEARLY * max(item.gain for item in useful)
     best = min((item for item in useful if item.gain >= enough), key=lambda item: item.run.seconds)
-    return f"wider ranges of the parameters may help: a run at {best.run.point} {_effect(view, stakes, best)}"
+    what = f"a run at {best.run.point} {_effect(view, stakes, best)}"
+    return f"wider ranges of the parameters may help: {what}", best.run.point
 
 
 def _next(view: View, stakes: Stakes, useful: Rated) -> str:
