@@ -1,4 +1,4 @@
-"""Tables of measurements: CSV, and Parquet where pyarrow is installed.
+"""Tables of measurements: CSV and Parquet.
 
 Long: one row per value, with the columns ``callpath``, ``metric``, ``value`` and one per parameter. Wide: one
 row per point (and call path), with one column per parameter and per metric. Rows that agree in all but the
@@ -11,7 +11,6 @@ file is read before pandas would be imported.
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -176,15 +175,11 @@ def read_parquet(content: bytes, source: str, reading: Reading = EVERYTHING) -> 
     Raises
     ------
     ReadError
-        With file and row; or where pyarrow is not installed.
+        With file and row.
     """
-    try:
-        arrow = importlib.import_module("pyarrow")
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ReadError(
-            f"{source}: reading Parquet needs pyarrow: pip install 'measurement-orchestrator[parquet]'"
-        ) from error
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
     try:
         table = parquet.read_table(io.BytesIO(content))
         kept = [i for i, name in enumerate(table.column_names) if not name.startswith(_PANDAS_INDEX)]

@@ -100,7 +100,7 @@ def document(
             _verdict(condition, described, not_compared, question.names[1])
             for condition in question.conditions
         ],
-        "notes": [] if factor is None else [_alike(factor)],
+        "notes": [*_same(both, question.names), *([] if factor is None else [_alike(factor)])],
     }
 
 
@@ -394,6 +394,12 @@ def _notes(row: Compared) -> list[str]:
         return ["no common points: the ratio is that of two models, which share no error"]
     common = len(row.ratio.pairs.difference)
     return [f"only {count(common, 'common point')}"] if common < _FEW else []
+
+
+def _same(both: Aligned, names: tuple[str, str]) -> list[str]:
+    if both.first.items != both.second.items:
+        return []
+    return [f"{names[0]} and {names[1]} hold the same values: check the paths if they are to differ"]
 
 
 def _alike(factor: float) -> str:

@@ -47,6 +47,13 @@ def test_rows_as_json(files: tuple[Path, Path]) -> None:
         assert row["pairs"] == 20
     contents = next(item for item in document["facts"] if item["label"] == "content")
     assert contents["same"] is False
+    assert document["notes"] == []
+
+
+def test_the_same_values_twice_are_noted(files: tuple[Path, Path]) -> None:
+    found = run("compare", files[0], files[0], "--modeler", "none", "--json")
+    assert found.code == 0
+    assert found.document["notes"] == ["A and B hold the same values: check the paths if they are to differ"]
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])

@@ -1,6 +1,5 @@
 """What to measure next for existing measurements; measurements for other tools."""
 
-import importlib.util
 import io
 import json
 import random
@@ -10,7 +9,6 @@ import pytest
 import yaml
 
 from tests.cli.running import LOCAL, SIMULATED, run, write_campaign
-from tests.requirements import need
 
 POINTS = [(p, s) for p in (1, 2, 4, 8, 16) for s in (10, 20, 30, 40, 50)]
 
@@ -363,7 +361,6 @@ def test_an_export_never_replaces_what_it_reads(measured: Path) -> None:
 
 
 def test_parquet_is_exported() -> None:
-    need(importlib.util.find_spec("pyarrow") is not None, "pyarrow")
     import pandas as pd
 
     write_campaign(Path.cwd(), SIMULATED, None)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Sequence
 
@@ -13,7 +12,6 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.reading import Reading
 from orchestrator.readers.table import read_csv, read_parquet
 from orchestrator.types import Measurement, Measurements, Point
-from tests.requirements import need
 
 A, B = Point.of(p=1, s=10), Point.of(p=2, s=10)
 
@@ -239,7 +237,6 @@ def test_garbage_gives_measurements_or_a_read_error(text: str) -> None:
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
-    need(importlib.util.find_spec("pyarrow") is not None, "pyarrow")
     stream = io.BytesIO()
     frame.to_parquet(stream, engine="pyarrow")
     return stream.getvalue()

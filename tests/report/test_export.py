@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 from pathlib import Path
@@ -13,7 +12,6 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.readers.load import load
 from orchestrator.report.export import FORMATS, export
 from orchestrator.types import Measurement, Measurements, Point, Value
-from tests.requirements import need
 
 A, B = Point.of(p=8, layout="DGZ"), Point.of(p=27, layout="ZGD")
 DEMO = Measurements(
@@ -58,8 +56,6 @@ def measurements(draw: st.DrawFn) -> Measurements:
 
 @pytest.fixture(params=FORMATS)
 def file_format(request: pytest.FixtureRequest) -> str:
-    if request.param == "parquet":
-        need(importlib.util.find_spec("pyarrow") is not None, "pyarrow")
     return str(request.param)
 
 
