@@ -19,6 +19,7 @@ from orchestrator.control.fastest import fastest
 from orchestrator.control.runtime import fit
 from orchestrator.journal import file as journal
 from orchestrator.journal.measurements import ELAPSED, measurements
+from orchestrator.journal.state import is_rehearsal
 from orchestrator.models.base import Model
 from orchestrator.models.effort import has_effort
 from orchestrator.readers.base import EXCLUSIVE
@@ -76,7 +77,7 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
         history=history,
         status=described,
         text=(directory / loader.CAMPAIGN_FILE).read_text(encoding="utf-8"),
-        files="" if folder is None else os.path.relpath(directory.resolve(), folder.resolve()),
+        files=None if is_rehearsal(history.state.campaign) else _seen_from(folder, directory),
         excluded=() if built is None else _excluded(built),
         space=() if built is None else _points(built),
         cores=lambda point: None if built is None else _cores(built, point),
@@ -84,6 +85,10 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
         missing=[why for key, why in missing.items() if key in ("application", "model")],
     )
     return page_document.of_campaign(subject, campaign, generated=iso(time.time()))
+
+
+def _seen_from(folder: Path | None, directory: Path) -> str:
+    return "" if folder is None else os.path.relpath(directory.resolve(), folder.resolve())
 
 
 def report(directory: Path) -> str:

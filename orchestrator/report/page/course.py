@@ -38,16 +38,8 @@ def rounds(history: History) -> list[dict[str, Any]]:
     ]
 
 
-def attempts(history: History, files: str) -> list[dict[str, Any]]:
-    """Return the attempts in the order of their intents, seconds since the start of the campaign.
-
-    Parameters
-    ----------
-    history
-        The course of the campaign.
-    files
-        The path of its directory as seen from the report.
-    """
+def attempts(history: History) -> list[dict[str, Any]]:
+    """Return the attempts in the order of their intents, seconds since the start of the campaign."""
     start = _start(history)
     return [
         {
@@ -62,7 +54,6 @@ def attempts(history: History, files: str) -> list[dict[str, Any]]:
             "state": course.state,
             "charge": None if course.charge is None else core_hours(course.charge),
             "reason": course.why or None,
-            "files": path(files, attempt),
         }
         for attempt, course in _drawn(list(history.attempts.items()))
     ]
@@ -77,11 +68,6 @@ def _drawn(items: Sequence[tuple[Attempt, AttemptCourse]]) -> list[tuple[Attempt
     step = math.ceil(len(plain) / room)
     gone = set(plain) - set(plain[::step])
     return [item for k, item in enumerate(items) if k not in gone]
-
-
-def path(files: str, attempt: Attempt) -> str:
-    """Return the path of an attempt's directory as seen from the report."""
-    return "/".join(filter(None, (files, "runs", attempt.id)))
 
 
 def spending(history: History) -> dict[str, Any] | None:
@@ -114,8 +100,11 @@ def _steps(found: Spending) -> list[int]:
     return sorted(some | changes | {k - 1 for k in changes})
 
 
-def failures(history: History, files: str) -> list[dict[str, Any]]:
-    """Return failed attempts: class and reason, charge, files, and what became of the run."""
+def failures(history: History, files: str | None) -> list[dict[str, Any]]:
+    """Return failed attempts: class and reason, charge, files, and what became of the run.
+
+    ``files``: the path of the campaign's directory as seen from the report; None in a rehearsal.
+    """
     return [
         {
             "run": attempt.run.id,
@@ -124,7 +113,7 @@ def failures(history: History, files: str) -> list[dict[str, Any]]:
             "charge": None if course.charge is None else core_hours(course.charge),
             "class": course.failure,
             "reason": course.reason,
-            "files": path(files, attempt),
+            "files": None if files is None else "/".join(filter(None, (files, "runs", attempt.id))),
             "outcome": str(history.state.runs[attempt.run].status),
         }
         for attempt, course in history.attempts.items()

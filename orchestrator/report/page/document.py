@@ -45,7 +45,7 @@ class Campaign:
     history: History  # the course of the campaign
     status: Mapping[str, Any]  # its status document
     text: str  # content of its file
-    files: str  # the path of its directory as seen from the report
+    files: str | None  # the path of its directory as seen from the report; None in a rehearsal
     excluded: Iterable[tuple[Point, str]]  # points that its space excludes, with the reasons
     space: Iterable[Point]  # the points of its space; none where they are too many to be shown
     cores: Cores  # how many cores a run at a point is charged for
@@ -99,7 +99,7 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
     course_of_it = {
         "points": points.points(history, campaign.excluded, campaign.space),
         "rounds": course.rounds(history),
-        "attempts": course.attempts(history, campaign.files),
+        "attempts": course.attempts(history),
         "ledger": course.spending(history),
         "noise": noise.of_state(history.state),
         "failures": course.failures(history, campaign.files),

@@ -89,6 +89,8 @@ def campaign() -> dict[str, Any]:
     nodes = [f"node00{k}" for k in range(6)]
     for index, attempt in enumerate(document["attempts"]):
         attempt["node"] = nodes[index % len(nodes)]
+    for item in document["failures"]:
+        item["files"] = f"runs/{item['run']}/attempt-{item['attempt']}"
     [node] = document["noise"]["nodes"]
     document["noise"]["nodes"] = [node | {"node": name} for name in nodes]
     effort = _effort(named(document, TYPES)["id"], waiting["id"])
