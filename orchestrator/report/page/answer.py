@@ -18,7 +18,7 @@ from orchestrator.report.page.encoding import place
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.page.validation import Checked
 from orchestrator.types import Point
-from orchestrator.units import count, plain
+from orchestrator.units import CostUnit, count, per_unit, plain
 
 _MOST_PARTS = 8
 _DIGITS = 4  # of figures in the sentence
@@ -28,7 +28,13 @@ Cores = Callable[[Point], float | None]
 
 
 def answer(
-    subject: Subject, paths: CallPaths, cores: Cores, note: str = "", checked: Checked | None = None
+    subject: Subject,
+    paths: CallPaths,
+    cores: Cores,
+    *,
+    note: str = "",
+    checked: Checked | None = None,
+    unit: CostUnit = "core-hours",
 ) -> dict[str, Any] | None:
     """Return the predicted time of a run at P₊, or else at the largest measured values; None without times.
 
@@ -42,6 +48,8 @@ def answer(
         What this number of cores assumes.
     checked
         A run there that was measured to check the models.
+    unit
+        In which the sentence names the cost; the document has core-hours.
     """
     there = paths.grid.default
     models = _at(paths, subject.whole, subject.metric, there)
@@ -71,7 +79,7 @@ def answer(
         "parts": parts[:_MOST_PARTS],
         "overlap": subject.overlap,
     }
-    return {**described, "sentence": sentence(described, there, len(parts))}
+    return {**described, "sentence": sentence(described, there, len(parts), unit)}
 
 
 def _launched(
@@ -128,7 +136,7 @@ def _with_launch(launched: Mapping[str, Any]) -> str:
     return f"{plain(launched['value'], _DIGITS)} s"
 
 
-def sentence(described: dict[str, Any], there: Point, parts: int) -> str:
+def sentence(described: dict[str, Any], there: Point, parts: int, cost_unit: CostUnit) -> str:
     """Return the answer in words."""
     figures = [plain(described[key], _DIGITS) for key in ("value", "low", "high")]
     unit = described["unit"]
@@ -140,7 +148,8 @@ def sentence(described: dict[str, Any], there: Point, parts: int) -> str:
         text += f"; with its launch it takes {_with_launch(described['launched'])}"
     if described["cost"] is not None:
         hours, cores, note = (described["cost"][key] for key in ("core_hours", "cores", "note"))
-        text += f", which costs {plain(hours, 3)} core-hours on {count(int(cores), 'core')}"
+        amount = plain(3600 * hours / per_unit(cost_unit), 3)
+        text += f", which costs {amount} {cost_unit} on {count(int(cores), 'core')}"
         text += f" ({note})" if note else ""
     text += "."
     if not described["is_evaluation_point"]:

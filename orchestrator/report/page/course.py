@@ -15,7 +15,6 @@ from orchestrator.report.page.history import AttemptCourse, History, Spending
 from orchestrator.report.page.numerals import powers
 from orchestrator.resources import core_hours
 from orchestrator.types import Attempt
-from orchestrator.units import campaign_unit, per_unit
 
 _MOST_ATTEMPTS = 3_000  # that are drawn; beyond, measured ones are thinned evenly
 _MOST_STEPS = 1_500  # of what was spent when
@@ -71,18 +70,16 @@ def _drawn(items: Sequence[tuple[Attempt, AttemptCourse]]) -> list[tuple[Attempt
 
 
 def spending(history: History) -> dict[str, Any] | None:
-    """Return what was spent, reserved and allowed over time, each value until the next time."""
+    """Return what was spent, reserved and allowed over time (core-hours), each value until the next time."""
     ledger = history.spending
     if not ledger.time:
         return None
     kept = _steps(ledger)
-    unit = campaign_unit(history.state.campaign)
 
     def column(values: Sequence[float]) -> list[float]:
-        return [values[k] / per_unit(unit) for k in kept]
+        return [core_hours(values[k]) for k in kept]
 
     return {
-        "unit": unit,
         "time": [ledger.time[k] - _start(history) for k in kept],
         "spent": column(ledger.spent),
         "reserved": column(ledger.reserved),

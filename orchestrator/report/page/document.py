@@ -33,7 +33,7 @@ from orchestrator.report.page.runs import Runs
 from orchestrator.report.page.subject import Subject
 from orchestrator.resources import core_hours
 from orchestrator.types import Point
-from orchestrator.units import campaign_budget, plain
+from orchestrator.units import campaign_budget, campaign_unit, plain
 
 SCHEMA = 1
 
@@ -80,7 +80,7 @@ def of_measurements(
         **frame("measurements", title, generated),
         "head": {
             "facts": head.of_measurements(subject, sources, modeler),
-            "answer": answer(subject, paths, cores, "a core per process"),
+            "answer": answer(subject, paths, cores, note="a core per process"),
             "warnings": head.warnings(subject),
         },
         **_models(subject, paths, measured),
@@ -92,11 +92,13 @@ def of_measurements(
 def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict[str, Any]:
     """Return the document of a campaign; ``generated``: when it was made (ISO 8601)."""
     history = campaign.history
+    unit = campaign_unit(history.state.campaign)
     measured = runs.of_state(history.state)
     facts = head.of_campaign(subject, history, campaign.status)
     warned = [*campaign.missing, *head.campaign_warnings(subject, campaign.status)]
     begin = frame("campaign", str(history.state.campaign["name"]), generated)
     course_of_it = {
+        "cost_unit": unit,
         "points": points.points(history, campaign.excluded, campaign.space),
         "rounds": course.rounds(history),
         "attempts": course.attempts(history),
@@ -111,7 +113,7 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
         top = {"facts": facts, "answer": None, "warnings": [*why, *warned]}
         return {**begin, "head": top, **nothing(), **course_of_it}
     paths = call_paths(subject, measured, grid_of(subject))
-    answered = answer(subject, paths, campaign.cores, checked=_checked(subject, campaign))
+    answered = answer(subject, paths, campaign.cores, checked=_checked(subject, campaign), unit=unit)
     return {
         **begin,
         "head": {

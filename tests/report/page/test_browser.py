@@ -427,6 +427,26 @@ def test_more_of_a_rate_is_not_called_slower(browser: Guarded, tmp_path: Path) -
     opened.page.close()
 
 
+def test_costs_are_in_the_unit_of_the_budget(browser: Guarded, tmp_path: Path) -> None:
+    document = sample.campaign()
+    document["cost_unit"] = "core-seconds"
+    (tmp_path / "page.html").write_text(page(document))
+    opened = Opened(browser, tmp_path / "page.html", viewport={"width": 1200, "height": 1000})
+    opened.scroll()
+    failed = opened.page.get_by_role("region", name="Failed attempts").locator("tbody tr").first
+    charge = failed.locator("th, td").nth(4).inner_text()
+    assert float(charge) == pytest.approx(3600 * document["failures"][0]["charge"], rel=1e-3)
+    spent = f"{3600 * document['ledger']['spent'][-1]:,.0f}".replace(",", "\u202f")
+    label = opened.page.get_by_role("img", name="Spending").get_attribute("aria-label")
+    assert (
+        label == f"Spending. {spent}\u202fcore-seconds spent of a budget of 360\u202f000\u202fcore-seconds."
+    )
+    assert "\u202fcore-seconds (" in opened.page.get_by_text("One such run costs").inner_text()
+    opened.page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
+    assert "core-hours" not in " ".join(opened.page.locator("th").all_text_contents())
+    opened.page.close()
+
+
 def test_effort_shows_waiting_and_what_priors_changed(campaign: Opened) -> None:
     waiting = campaign.page.get_by_role("img", name="Waiting time")
     assert "Longest for MPI_Waitall: 36.7" in str(waiting.get_attribute("aria-label"))

@@ -110,7 +110,8 @@ def test_the_slider_shows_what_model_predicts(directory: Path, document: dict[st
 
 def test_the_budget_is_shown_as_it_was(directory: Path, document: dict[str, Any]) -> None:
     book = document["ledger"]
-    assert book["unit"] == "core-hours" and book["time"][0] == 0 and book["time"] == sorted(book["time"])
+    assert document["cost_unit"] == "core-hours"
+    assert book["time"][0] == 0 and book["time"] == sorted(book["time"])
     entries = list(journal.read(directory / journal.FILE_NAME))
     changed = next(e.time for e in entries if isinstance(e.event, events.CampaignChanged)) - entries[0].time
     for time, budget in zip(book["time"], book["budget"], strict=True):

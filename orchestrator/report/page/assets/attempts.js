@@ -2,7 +2,7 @@
 
 import { el, table } from "./dom.js";
 import { Figure, axis, timeAxis, tip, zoom } from "./charts.js";
-import { clock, known, number, place, plural, quantity, value } from "./format.js";
+import { clock, cost, costUnit, inCostUnit, known, number, place, plural, quantity, value } from "./format.js";
 
 const STATE_COLOURS = { measured: "s1", failed: "bad", running: "s2", censored: "warn" };
 const ROW = 26;
@@ -31,9 +31,9 @@ function timeLine(attempts) {
     title: "Attempts", name: "attempts", marks: 2 * attempts.length, height: 130 + ROW * Math.min(names.length, 24),
     caption: "Thin line: waiting in the queue. Bar: running, coloured by how it ended. Gaps between bars are idle time.",
     option: (colours) => timeLineOption(attempts, names, colours),
-    data: () => ({ columns: ["run", "attempt", "kind", "node", "queued", "started", "finished", "state", "core-hours", "reason"],
+    data: () => ({ columns: ["run", "attempt", "kind", "node", "queued", "started", "finished", "state", costUnit(), "reason"],
       rows: attempts.map((item) => [String(item.run), value(item.attempt), item.kind ?? "–", item.node ?? "–", clock(item.queued),
-        clock(item.started), clock(item.finished), item.state, number(item.charge), item.reason ?? ""]) }),
+        clock(item.started), clock(item.finished), item.state, number(inCostUnit(item.charge)), item.reason ?? ""]) }),
     label: () => Object.entries(counts(attempts)).map(([state, count]) => `${plural(count, "attempt")} ${state}`).join(", "),
   }).element;
 }
@@ -77,32 +77,32 @@ function attemptTip(item) {
   const box = tip(`${item.run}, attempt ${item.attempt}: ${item.state}`, [item.node ? `on ${item.node}` : null,
     known(item.started) && known(item.queued) ? `waited ${clock(item.started - item.queued)}` : null,
     known(item.finished) && known(item.started) ? `ran ${clock(item.finished - item.started)}` : null,
-    known(item.charge) ? `charged ${quantity(item.charge, "core-hours")}` : null]);
+    known(item.charge) ? `charged ${cost(item.charge)}` : null]);
   if (item.reason) box.append(el("div", { class: "reason" }, item.reason));
   return box;
 }
 
-function spending(item) {
+function spending(ledger) {
+  const [spent, reserved, budget] = ["spent", "reserved", "budget"].map((name) => ledger[name]?.map(inCostUnit));
   const stepped = (name, values, extra) => ({ name, type: "line", step: "end", showSymbol: false,
-    data: item.time.map((time, index) => [time, values[index]]), ...extra });
+    data: ledger.time.map((time, index) => [time, values[index]]), ...extra });
   const area = (colour, opacity) => ({ itemStyle: { color: colour }, lineStyle: { width: 1.5, color: colour }, areaStyle: { color: colour, opacity } });
-  const reserved = item.reserved?.map((amount, index) => amount + item.spent[index]);
   return new Figure({
     title: "Spending", name: "spending", height: 300,
     caption: "What was spent, and what was reserved on top for attempts in flight; the budget as it was at each time.",
     option: (colours) => ({
-      xAxis: timeAxis(colours, item.time.at(-1)),
-      yAxis: axis(colours, item.unit, "zero", { vertical: true, min: 0 }), dataZoom: zoom(colours),
-      tooltip: { trigger: "axis", formatter: (hits) => tip(clock(hits[0].value[0]), hits.map((hit) => `${hit.seriesName}: ${quantity(hit.value[1], item.unit)}`)) },
+      xAxis: timeAxis(colours, ledger.time.at(-1)),
+      yAxis: axis(colours, costUnit(), "zero", { vertical: true, min: 0 }), dataZoom: zoom(colours),
+      tooltip: { trigger: "axis", formatter: (hits) => tip(clock(hits[0].value[0]), hits.map((hit) => `${hit.seriesName}: ${quantity(hit.value[1], costUnit())}`)) },
       series: [
-        reserved ? stepped("spent and reserved", reserved, area(colours.s2, 0.18)) : null,
-        stepped("spent", item.spent, area(colours.s1, 0.3)),
-        item.budget ? stepped("budget", item.budget, { itemStyle: { color: colours.ink }, lineStyle: { type: "dashed", width: 1.5, color: colours.ink } }) : null,
+        reserved ? stepped("spent and reserved", reserved.map((amount, index) => amount + spent[index]), area(colours.s2, 0.18)) : null,
+        stepped("spent", spent, area(colours.s1, 0.3)),
+        budget ? stepped("budget", budget, { itemStyle: { color: colours.ink }, lineStyle: { type: "dashed", width: 1.5, color: colours.ink } }) : null,
       ].filter(Boolean),
     }),
-    data: () => ({ columns: ["time", "spent", "reserved", "budget"], rows: item.time.map((time, index) => [clock(time),
-      number(item.spent[index]), number(item.reserved?.[index]), number(item.budget?.[index])]) }),
-    label: () => `${quantity(item.spent.at(-1), item.unit)} spent of a budget of ${quantity(item.budget?.at(-1), item.unit)}.`,
+    data: () => ({ columns: ["time", "spent", "reserved", "budget"], rows: ledger.time.map((time, index) => [clock(time),
+      number(spent[index]), number(reserved?.[index]), number(budget?.[index])]) }),
+    label: () => `${quantity(spent.at(-1), costUnit())} spent of a budget of ${quantity(budget?.at(-1), costUnit())}.`,
   }).element;
 }
 
@@ -137,16 +137,16 @@ function hours(items) {
 function failures(items) {
   return el("div", { class: "part" }, el("h3", {}, `Failures (${items.length})`),
     el("p", { class: "caption" }, "Every failed attempt: what it was charged, what became of its run in the end, and its files where the campaign’s directory is beside this page."),
-    table("Failed attempts", ["run", "attempt", "class", "reason", "core-hours charged", "the run", "files"], items.map((item) =>
-      [String(item.run), value(item.attempt), item.class || "–", item.reason || "–", number(item.charge), item.outcome ?? "–",
+    table("Failed attempts", ["run", "attempt", "class", "reason", `${costUnit()} charged`, "the run", "files"], items.map((item) =>
+      [String(item.run), value(item.attempt), item.class || "–", item.reason || "–", number(inCostUnit(item.charge)), item.outcome ?? "–",
         item.files ? fileLink(item.files) : "–"])));
 }
 
 function unmeasured(items) {
   return el("div", { class: "part" }, el("h3", {}, `Given up, skipped or discarded (${items.length})`),
     el("p", { class: "caption" }, "Every run that was chosen and does not count for the models, with what its attempts were charged."),
-    table("Runs that were given up, skipped or discarded", ["run", "the run", "core-hours charged", "reason"], items.map((item) =>
-      [String(item.run), item.outcome, number(item.charge), item.reason || "–"])));
+    table("Runs that were given up, skipped or discarded", ["run", "the run", `${costUnit()} charged`, "reason"], items.map((item) =>
+      [String(item.run), item.outcome, number(inCostUnit(item.charge)), item.reason || "–"])));
 }
 
 // A relative path always: whatever a file is called, it is no address of another kind.

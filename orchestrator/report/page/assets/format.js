@@ -34,6 +34,26 @@ export function quantity(value, unit) {
   return unit && known(value) ? `${number(value)}\u202f${unit}` : number(value);
 }
 
+// Costs are core-hours in the document, and are shown in the unit of the campaign's budget.
+const IN_CORE_HOURS = { "core-seconds": 1 / 3600, "core-minutes": 1 / 60, "core-hours": 1, "core-days": 24 };
+let budgetUnit = "core-hours";
+
+export function showCostsIn(unit) {
+  budgetUnit = unit ?? "core-hours";
+}
+
+export function costUnit() {
+  return budgetUnit;
+}
+
+export function inCostUnit(hours) {
+  return known(hours) ? hours / IN_CORE_HOURS[budgetUnit] : hours;
+}
+
+export function cost(hours) {
+  return quantity(inCostUnit(hours), budgetUnit);
+}
+
 export function interval(low, high, unit) {
   if (!known(low) || !known(high)) return "–";
   return `${number(low, 3)} – ${number(high, 3)}${unit ? `\u202f${unit}` : ""}`;

@@ -1,7 +1,7 @@
 // What the page is about, and its answer: the prediction at the evaluation point.
 
 import { el, folded } from "./dom.js";
-import { briefNames, interval, known, percent, place, plural, quantity, spoken } from "./format.js";
+import { briefNames, cost, inCostUnit, interval, known, percent, place, plural, quantity, spoken } from "./format.js";
 
 const MOST_WARNINGS = 4;
 const MOST_FACTS = 15;
@@ -26,7 +26,7 @@ function answer(item) {
       el("p", {}, `${item.interval ?? "90 %"} interval ${interval(item.low, item.high, item.unit)}`),
       item.checked ? el("p", {}, checked(item)) : null,
       item.launched ? el("p", {}, launched(item.launched)) : null,
-      item.cost ? el("p", { class: "muted" }, cost(item.cost)) : null,
+      item.cost ? el("p", { class: "muted" }, costOfRun(item.cost)) : null,
       // The sentence says in words what number and bar show: only needed where there is no bar.
       item.sentence && !item.parts?.length ? el("p", { class: "muted" }, item.sentence) : null),
     item.parts?.length ? parts(item) : null);
@@ -44,10 +44,10 @@ function launched({ value, low, high, modeled }) {
   return `A whole run with its launch, by a model of its own: ${quantity(value, "s")}${range}.`;
 }
 
-function cost({ core_hours: hours, low, high, cores, note }) {
+function costOfRun({ core_hours: hours, low, high, cores, note }) {
   const assumed = note ? ` (${note})` : "";
-  const range = known(low) && known(high) ? ` (${interval(low, high)})` : "";
-  return `One such run costs ${quantity(hours, "core-hours")}${range}${known(cores) ? ` on ${plural(cores, "core")}${assumed}` : ""}.`;
+  const range = known(low) && known(high) ? ` (${interval(inCostUnit(low), inCostUnit(high))})` : "";
+  return `One such run costs ${cost(hours)}${range}${known(cores) ? ` on ${plural(cores, "core")}${assumed}` : ""}.`;
 }
 
 function parts(item) {

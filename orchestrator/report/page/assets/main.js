@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { Models, State, readDocument } from "./data.js";
 import { connectTheme } from "./theme.js";
+import { showCostsIn } from "./format.js";
 import { preparePrinting, redraw } from "./charts.js";
 import { headSection } from "./head.js";
 import { treeSection } from "./tree.js";
@@ -59,6 +60,7 @@ function follow(found) {
 
 async function show() {
   const source = await readDocument();
+  showCostsIn(source.cost_unit);
   const main = document.querySelector("main");
   const found = sections(source, new Models(source));
   document.querySelector("nav").replaceChildren(contents(found));

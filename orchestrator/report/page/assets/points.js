@@ -2,7 +2,7 @@
 
 import { el, choice, table } from "./dom.js";
 import { Figure, around, axis, tip, zoom } from "./charts.js";
-import { known, number, place, plural, quantity, value } from "./format.js";
+import { cost, costUnit, inCostUnit, known, number, place, plural } from "./format.js";
 
 const STATES = [
   ["measured", "circle", "s1"], ["next", "emptyCircle", "s2"], ["failed", "triangle", "bad"],
@@ -44,8 +44,8 @@ function mapFigure(points, models, target) {
     caption: names.length > 2 ? "Points that differ in other parameters lie on top of each other." : "",
     controls: names.length > 2 ? [choice("→", options, draft.x, set("x", "y")), choice("↑", options, draft.y, set("y", "x"))] : [],
     option: (colours) => mapOption(points, models, draft, target, colours),
-    data: () => ({ columns: ["point", "state", "core-hours spent", "runs", "round", "reason"], rows: points.map((item) =>
-      [place(item.point), item.state, number(item.cost), number(item.runs), number(item.round), item.reason ?? ""]) }),
+    data: () => ({ columns: ["point", "state", `${costUnit()} spent`, "runs", "round", "reason"], rows: points.map((item) =>
+      [place(item.point), item.state, number(inCostUnit(item.cost)), number(item.runs), number(item.round), item.reason ?? ""]) }),
     label: () => STATES.map(([name]) => [points.filter((item) => item.state === name).length, name])
       .filter(([count]) => count > 0).map(([count, name]) => `${plural(count, "point")} ${name}`).join(", "),
   });
@@ -63,8 +63,8 @@ function reasons(points) {
   if (kinds.size === 0) return null;
   const sum = (items, key) => items.reduce((total, item) => total + (item[key] ?? 0), 0);
   const rows = [...kinds].sort(([, a], [, b]) => sum(b, "cost") - sum(a, "cost")).map(([kind, items]) => [kind, number(items.length),
-    number(sum(items, "runs")), number(sum(items, "cost")), `${place(items[0].point)}: ${items[0].reason}`]);
-  return el("div", { class: "part" }, table("Reasons why points were chosen first", ["Chosen first because", "points", "runs", "core-hours spent", "for example"], rows));
+    number(sum(items, "runs")), number(inCostUnit(sum(items, "cost"))), `${place(items[0].point)}: ${items[0].reason}`]);
+  return el("div", { class: "part" }, table("Reasons why points were chosen first", ["Chosen first because", "points", "runs", `${costUnit()} spent`, "for example"], rows));
 }
 
 function mapOption(points, models, draft, target, colours) {
@@ -78,7 +78,7 @@ function mapOption(points, models, draft, target, colours) {
   };
   const along = (name) => axis(colours, name, scale(name), { stops: coordinates(points, name, target), vertical: name === draft.y,
     splitLine: { show: false }, scale: true, boundaryGap: ["6%", "6%"] });
-  const vertical = draft.y === null ? axis(colours, "core-hours spent", "log", { vertical: true }) : along(draft.y);
+  const vertical = draft.y === null ? axis(colours, `${costUnit()} spent`, "log", { vertical: true }) : along(draft.y);
   return {
     xAxis: along(draft.x), yAxis: vertical, dataZoom: zoom(colours),
     tooltip: { formatter: (hit) => mapTip(hit.data.item) },
@@ -86,7 +86,7 @@ function mapOption(points, models, draft, target, colours) {
       name, type: "scatter", symbol, itemStyle: { color: colours[colour], opacity: name === "measured" ? 0.75 : 0.9 },
       z: name === "next" || name === "failed" ? 4 : name === "not chosen" ? 2 : 3,
       data: points.filter((item) => item.state === name).map((item) => ({
-        value: [item.point[draft.x], draft.y === null ? item.cost : item.point[draft.y]], symbolSize: size(item), item })),
+        value: [item.point[draft.x], draft.y === null ? inCostUnit(item.cost) : item.point[draft.y]], symbolSize: size(item), item })),
     })).filter((series) => series.data.length), ...evaluation(target, draft, colours)],
   };
 }
@@ -105,7 +105,7 @@ function coordinates(points, name, target) {
 
 function mapTip(item) {
   const heading = `${place(item.point)}: ${item.state}`;
-  const box = tip(heading, [known(item.cost) ? `${quantity(item.cost, "core-hours")}${item.runs ? ` in ${plural(item.runs, "run")}` : ""}` : null, known(item.round) ? `round ${item.round}` : null]);
+  const box = tip(heading, [known(item.cost) ? `${cost(item.cost)}${item.runs ? ` in ${plural(item.runs, "run")}` : ""}` : null, known(item.round) ? `round ${item.round}` : null]);
   if (item.reason) box.append(el("div", { class: "reason" }, item.reason));
   return box;
 }
@@ -115,25 +115,25 @@ function roundsFigure(rounds, atPoint) {
   const figure = new Figure({
     title: "Uncertainty against cost", name: "rounds", height: 320,
     caption: `After every round: the width of the 90 % intervals ${atPoint === false ? "over the search space" : "at the evaluation point"} relative to the predictions, as a mean over call paths `
-      + "weighted by their time, against the core-hours spent by then. Hollow marks: rounds that brought no gain.",
+      + "weighted by their time, against the cost by then. Hollow marks: rounds that brought no gain.",
     option: (colours) => ({
-      xAxis: axis(colours, "core-hours spent", "zero"), yAxis: axis(colours, "uncertainty / %", "log", { vertical: true, ...around(there.map((item) => item.uncertainty_percent)) }),
+      xAxis: axis(colours, `${costUnit()} spent`, "zero"), yAxis: axis(colours, "uncertainty / %", "log", { vertical: true, ...around(there.map((item) => item.uncertainty_percent)) }),
       legend: null,
       tooltip: { formatter: (hit) => roundTip(hit.data.item) },
       series: [{ type: "line", symbol: "circle", lineStyle: { width: 2, color: colours.accent }, data: there.map((item) => ({
-        value: [item.spent, item.uncertainty_percent], item, symbolSize: 9,
+        value: [inCostUnit(item.spent), item.uncertainty_percent], item, symbolSize: 9,
         itemStyle: { color: item.improved === false ? colours.paper : colours.accent, borderColor: colours.accent, borderWidth: 2 } })) }],
     }),
-    data: () => ({ columns: ["round", "core-hours spent", "uncertainty / %", "points", "what happened"], rows: rounds.map((item) =>
-      [number(item.round), number(item.spent), number(item.uncertainty_percent, 3), number(item.points), item.sentence ?? ""]) }),
-    label: () => there.length ? `From ${number(there[0].uncertainty_percent, 3)} % after ${quantity(there[0].spent, "core-hours")} to `
-      + `${number(there.at(-1).uncertainty_percent, 3)} % after ${quantity(there.at(-1).spent, "core-hours")}.` : "No uncertainty is known.",
+    data: () => ({ columns: ["round", `${costUnit()} spent`, "uncertainty / %", "points", "what happened"], rows: rounds.map((item) =>
+      [number(item.round), number(inCostUnit(item.spent)), number(item.uncertainty_percent, 3), number(item.points), item.sentence ?? ""]) }),
+    label: () => there.length ? `From ${number(there[0].uncertainty_percent, 3)} % after ${cost(there[0].spent)} to `
+      + `${number(there.at(-1).uncertainty_percent, 3)} % after ${cost(there.at(-1).spent)}.` : "No uncertainty is known.",
   });
   return figure.element;
 }
 
 function roundTip(item) {
-  const box = tip(`Round ${item.round}: ${number(item.uncertainty_percent, 3)} %`, [`${quantity(item.spent, "core-hours")} spent`,
+  const box = tip(`Round ${item.round}: ${number(item.uncertainty_percent, 3)} %`, [`${cost(item.spent)} spent`,
     known(item.points) ? plural(item.points, "point") : null, item.improved === false ? "no improvement" : null]);
   if (item.sentence) box.append(el("div", { class: "reason" }, item.sentence));
   return box;
@@ -149,5 +149,5 @@ function roundsList(rounds) {
 function alternatives(items) {
   return el("div", { class: "part" }, el("h3", {}, "What else the same budget could have done"),
     el("p", { class: "caption" }, "Whole runs with their launch, by the models of how long runs last."),
-    table("Alternatives for the same budget", ["Alternative", "core-hours"], items.map((item) => [item.text, number(item.core_hours)])));
+    table("Alternatives for the same budget", ["Alternative", costUnit()], items.map((item) => [item.text, number(inCostUnit(item.core_hours))])));
 }

@@ -2,7 +2,7 @@
 
 import { el, choice } from "./dom.js";
 import { Figure, axis, band, tip } from "./charts.js";
-import { interval, known, number, percent, short, shortened, value } from "./format.js";
+import { costUnit, inCostUnit, interval, known, number, percent, short, shortened, value } from "./format.js";
 
 const MOST_AREAS = 8;
 const MOST_IN_REST = 0.4; // a larger share of nameless others says nothing
@@ -57,9 +57,9 @@ function ratioFigure(draft, name, { key, title, caption, ideal, scale }) {
             lineStyle: { type: "dashed", color: colours.muted, width: 1.2 }, itemStyle: { color: colours.muted } }],
       };
     },
-    data: () => ({ columns: ["processes", title.toLowerCase(), "90 % interval", "seconds", "core-hours"], rows: points().map((item) =>
+    data: () => ({ columns: ["processes", title.toLowerCase(), "90 % interval", "seconds", costUnit()], rows: points().map((item) =>
       [value(item.processes), shown(item[key].value), `${shown(item[key].low)} – ${shown(item[key].high)}`,
-        number(item.seconds?.value), number(item.core_hours?.value)]) }),
+        number(item.seconds?.value), number(inCostUnit(item.core_hours?.value))]) }),
     label: () => {
       const last = points().at(-1);
       return last ? `${name(draft.item)}: ${shown(last[key].value)} on ${value(last.processes)} processes.` : "No curve.";
