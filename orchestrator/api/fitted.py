@@ -337,7 +337,7 @@ class Models:
             ``nodes * ppn``; ``auto`` goes by names.
         scaling
             ``strong``: the other parameters describe the whole problem; ``weak``: that of one process;
-            ``auto``: weak if the measured times do not fall with processes.
+            ``auto``: weak if the measured times hardly fall with processes.
 
         Raises
         ------

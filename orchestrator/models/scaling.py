@@ -71,7 +71,7 @@ class Study:
         processes
             The parameters that count processes.
         scaling
-            ``strong``, ``weak``, or ``auto``: weak if the measured times do not fall with N.
+            ``strong``, ``weak``, or ``auto``: weak if the measured times hardly fall with N.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class Study:
         weak, reason = scaling == "weak", ""
         if scaling == "auto":
             weak = _falls(known, processes) > _FALLING
-            reason = "times do not fall with processes" if weak else "times fall with processes"
+            reason = "times hardly fall with processes" if weak else "times fall with processes"
         along = varied[0]
         return cls(
             processes=processes,

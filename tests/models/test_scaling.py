@@ -89,7 +89,7 @@ def test_efficiency_that_never_falls_has_no_limit() -> None:
 def test_weak_scaling() -> None:
     known = measured(lambda p, n: n * (0.1 * p + 0.9))
     study = Study.of(known, ONE)
-    assert study.weak and study.reason == "times do not fall with processes"
+    assert study.weak and study.reason == "times hardly fall with processes"
     model = fitted(known, scaling="weak")
     found = curve(model, study, study.path(Point.of(p=16, n=40)))
     efficiency = 1 / (0.1 * found.processes + 0.9)
