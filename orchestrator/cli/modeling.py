@@ -56,7 +56,7 @@ def add_processes(parser: argparse._ActionsContainer) -> None:
         choices=("auto", "strong", "weak"),
         default="auto",
         help="strong: the other parameters describe the whole problem; weak: that of one process; auto: weak "
-        "if the measured times do not fall with processes",
+        "if the measured times hardly fall with processes",
     )
 
 
