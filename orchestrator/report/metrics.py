@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.models.effort import EFFORT
 from orchestrator.readers.inverse import inverse_name, inverse_unit
 
 _SECONDS = ("time", "elapsed")
@@ -34,6 +35,20 @@ def _described(item: str | Mapping[str, Any]) -> dict[str, Any]:
         "better": opposite,
         "inverse_of": name,
     }
+
+
+def wanted_of(models: Sequence[dict[str, Any]], metrics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the models to show: without those of counts that no one asked for, unless there are no others.
+
+    Parameters
+    ----------
+    models
+        From `models_document.describe`.
+    metrics
+        From `described`. Effort runs have counts that are named there if and only if they were asked for.
+    """
+    asked = {item["metric"] for item in metrics}
+    return [m for m in models if m["metric"] in asked or m["metric"] not in EFFORT] or list(models)
 
 
 def units(metrics: Sequence[Mapping[str, Any]]) -> dict[str, str]:

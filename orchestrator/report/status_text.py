@@ -15,11 +15,10 @@ from rich.text import Text
 
 from orchestrator.journal.setbacks import alike
 from orchestrator.journal.state import StopReason
-from orchestrator.models.effort import EFFORT
 from orchestrator.policy import failing
 from orchestrator.report import advice
 from orchestrator.report.extrapolation import steep
-from orchestrator.report.metrics import meanings, units
+from orchestrator.report.metrics import meanings, units, wanted_of
 from orchestrator.report.models_document import label
 from orchestrator.report.tables import (
     WIDTH,
@@ -53,7 +52,7 @@ _SMALL = 0.01
 def render(status: Mapping[str, Any], directory: Path | None = None) -> RenderableType:
     """Return the document as text and tables; with the directory it says how to continue."""
     parts: list[RenderableType] = [Text("\n".join(standing_lines(status, directory)))]
-    rows = [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]
+    rows = wanted_of(status["models"], status["metrics"])
     checks = status["validation"]
     large_rows = _large(rows, [predicted(row) for row in rows])
     large_checks = _large(checks, [check["measured"] for check in checks])

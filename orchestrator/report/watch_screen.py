@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.executors.base import DISK, QUEUE
-from orchestrator.models.effort import EFFORT
 from orchestrator.report.callpath_names import named
+from orchestrator.report.metrics import wanted_of
 from orchestrator.report.models_document import label, shown
 from orchestrator.report.status_text import pace_line, standing
 from orchestrator.report.tables import interval, predicted
@@ -37,7 +37,8 @@ def screen(document: Mapping[str, Any], width: int, height: int) -> RenderableTy
     """Return the view for a terminal of a size; sections that find no space show fewer lines."""
     head = _fitting(_head(document, width), width)
     left = max(0, height - len(head))
-    flights, models, log = _shares(left, document["flying"] + 2, len(_models(document)) + 3)
+    modelled = wanted_of(document["models"], document["metrics"])
+    flights, models, log = _shares(left, document["flying"] + 2, len(modelled) + 3)
     parts = [Layout(Group(*head), size=max(1, len(head)))]
     parts += [Layout(_flights(document, width, flights - 2), size=flights)] * (flights > 2)
     parts += [Layout(_models_table(document, models - 3), size=models)] * (models > 3)
@@ -175,13 +176,10 @@ def _time(text: str, virtual: bool) -> str:
     return instant(text, virtual) if virtual else moment(text)[11:]
 
 
-def _models(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return [model for model in document["models"] if model["metric"] not in EFFORT] or document["models"]
-
-
 def _models_table(document: Mapping[str, Any], most: int) -> RenderableType:
     """Return the call paths with the largest predictions first, one line each."""
-    models = sorted(_models(document), key=lambda model: -(predicted(model) or 0.0))
+    wanted = wanted_of(document["models"], document["metrics"])
+    models = sorted(wanted, key=lambda model: -(predicted(model) or 0.0))
     hidden = len(models) - most
     table = Table(show_edge=False, pad_edge=False, expand=True, header_style="bold", box=None)
     places = [model["predictions"][0]["point"] for model in models if model["predictions"]]

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from orchestrator.report.metrics import described, wanted_of
 from orchestrator.report.status_text import _given_up_lines, _jobs_line, _left_out_lines, _reason_lines
 from orchestrator.report.tables import models_table, validation_table
 
@@ -93,6 +94,14 @@ def test_models_name_the_unit_of_their_metric() -> None:
         "predictions": [],
     }
     assert printed(models_table([model], {"rate": "cells/s"}))[3][1] == "rate / cells/s"
+
+
+def test_counts_are_shown_where_the_campaign_asks_for_them() -> None:
+    time, calls = ({"callpath": "main", "metric": metric} for metric in ("time", "calls"))
+    asked = described({"measure": {"metrics": ["time", "calls"]}})
+    assert wanted_of([time, calls], asked) == [time, calls]
+    assert wanted_of([time, calls], described({"measure": {"metrics": ["time"]}})) == [time]
+    assert wanted_of([calls], ()) == [calls]
 
 
 def test_values_that_models_were_fitted_without_are_named() -> None:

@@ -45,6 +45,7 @@ FOUND: dict[str, Any] = {
     "in_flight": [FLIGHT],
     "models": [],
     "models_outdated": None,
+    "metrics": [],
     "events": [{"time": "1970-01-01T00:11:00+00:00", "kind": "round", "text": "round 12 begins"}],
 }
 
