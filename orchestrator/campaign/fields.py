@@ -124,8 +124,10 @@ def telling_pattern(text: str) -> str:
 
 
 def value_pattern(text: str) -> str:
-    """Accept a regular expression with one group, or a group called ``value``."""
+    """Accept a regular expression with one group, or a group called ``value``, beside ``callpath``."""
     found = _compiled(text)
+    if "callpath" in found.groupindex and "value" not in found.groupindex:
+        raise ValueError("names a call path in (?P<callpath>...); put the number into (?P<value>...)")
     if "value" not in found.groupindex and found.groups != 1:
         raise ValueError(
             f"has {found.groups} groups; put the number into exactly one (...), or into (?P<value>...)"

@@ -34,12 +34,13 @@ Template = tuple[str | Expression, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Where one metric of one call path stands in what the program writes.
+    """Where one metric of one call path, or of each row of a table, stands in what the program writes.
 
     ``pattern`` is a regular expression with one group, or a group called ``value``. It is searched in
-    ``file`` (``stdout``, ``stderr`` or a glob pattern). ``aggregate`` combines several matches; the result is
-    multiplied by ``scale``. ``thousands`` separates groups of three digits in the numbers. ``optional``: some
-    runs write none.
+    ``file`` (``stdout``, ``stderr`` or a glob pattern). A group called ``callpath`` takes the name of a row,
+    which is a call path below that of the item. ``aggregate`` combines several matches of one call path; the
+    result is multiplied by ``scale``. ``thousands`` separates groups of three digits in the numbers.
+    ``optional``: some runs write none.
     """
 
     callpath: str
@@ -200,22 +201,22 @@ _STREAMS = ("stdout", "stderr")
 
 def _samples(rules: Sequence[Output], texts: Mapping[str, str]) -> list[Sample]:
     """Read the values; raise ``ValueError`` saying what is missing, or that nothing is there."""
-    found = [sample for rule in rules if (sample := _sample(rule, texts)) is not None]
+    found = [sample for rule in rules for sample in _of_rule(rule, texts)]
     if rules and not found:
         raise ValueError(f"nothing matches any pattern of program.output, such as '{rules[0].pattern}'")
     return found
 
 
-def _sample(rule: Output, texts: Mapping[str, str]) -> Sample | None:
-    """Read one value; raise ``ValueError`` saying what is missing; None of what is optional."""
+def _of_rule(rule: Output, texts: Mapping[str, str]) -> list[Sample]:
+    """Read one value, or one of every row; raise ``ValueError`` saying what is missing; none of an option."""
     names = fnmatch.filter(sorted(texts), rule.file)
     if not names and rule.optional:
-        return None
+        return []
     if not names:
         raise ValueError(f"{rule.callpath}: no file {rule.file!r} among {', '.join(sorted(texts))}")
     matches = [match for name in names for match in _found(rule, name, texts[name])]
     if not matches and rule.optional:
-        return None
+        return []
     if not matches:
         empty = [name for name in names if not texts[name].strip()]
         note = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
@@ -226,8 +227,19 @@ def _sample(rule: Output, texts: Mapping[str, str]) -> Sample | None:
         raise ValueError(
             f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{note}{some}"
         )
-    value = _COMBINE[rule.aggregate]([_number(rule, match) for match in matches]) * rule.scale
-    return Sample(rule.callpath, rule.metric, value)
+    values: dict[str, list[float]] = {}
+    for match in matches:
+        values.setdefault(_callpath(rule, match), []).append(_number(rule, match))
+    return [
+        Sample(callpath, rule.metric, _COMBINE[rule.aggregate](numbers) * rule.scale)
+        for callpath, numbers in values.items()
+    ]
+
+
+def _callpath(rule: Output, match: re.Match[str]) -> str:
+    """Return the call path of a value: below that of the rule the name of its row, if it has one."""
+    row = " ".join((match.groupdict().get("callpath") or "").split())
+    return f"{rule.callpath}->{row}" if row else rule.callpath
 
 
 def _matches(rule: Output, text: str) -> bool:

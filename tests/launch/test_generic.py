@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -125,6 +127,78 @@ def test_what_only_some_runs_print_may_be_missing() -> None:
         spec.output({"stdout": "total: 2\nhalo: much\n"})
 
 
+CLOCKS = """\
+     electrons    :      0.81s CPU      0.82s WALL (       1 calls)
+
+     Called by h_psi:
+     h_psi:calbec :      0.01s CPU      0.02s WALL (     237 calls)
+     fftw         :     59.00s CPU   1m 1.50s WALL (    1990 calls)
+
+     Parallel routines
+     fftw         :      0.20s CPU      0.50s WALL (      10 calls)
+
+     PWSCF        :      1.00s CPU      1.10s WALL
+"""
+
+
+def test_one_item_reads_every_row_of_a_table() -> None:
+    row = r"^ *(?P<callpath>\S+) *: .*CPU *(?P<value>.+?) *WALL"
+    rules = (
+        Output(callpath="main", pattern=row + r" \(", aggregate="sum"),
+        Output(callpath="main", pattern=r"^ *PWSCF *:.*CPU *(.+?) *WALL"),
+        Output(
+            callpath="main", metric="calls", pattern=r"^ *(?P<callpath>\S+) .*WALL \( *(?P<value>\d+) calls"
+        ),
+    )
+    found = generic.application(Program(output=rules), {}).output({"stdout": CLOCKS})
+    assert found == [
+        Sample("main->electrons", "time", 0.82),
+        Sample("main->h_psi:calbec", "time", 0.02),
+        Sample("main->fftw", "time", 62.0),
+        Sample("main", "time", 1.1),
+        Sample("main->electrons", "calls", 1.0),
+        Sample("main->h_psi:calbec", "calls", 237.0),
+        Sample("main->fftw", "calls", 10.0),
+    ]
+
+
+def test_a_row_without_a_name_belongs_to_the_call_path_of_its_item() -> None:
+    rule = Output(callpath="main", pattern=r"^(?P<callpath>\w[\w ]*)?: (?P<value>\S+)")
+    spec = generic.application(Program(output=(rule,)), {})
+    assert spec.output({"stdout": "set  up: 1\n: 3\n"}) == [
+        Sample("main->set up", "time", 1.0),
+        Sample("main", "time", 3.0),
+    ]
+
+
+def test_the_items_of_the_documentation_read_its_tables() -> None:
+    section = (
+        (Path(__file__).parents[2] / "docs/applications.md").read_text().partition("## A table of timers")[2]
+    )
+    blocks = re.findall(r"```(text|yaml)\n(.*?)```", section, re.DOTALL)[:4]
+    clocks, events = (text for kind, text in blocks if kind == "text")
+    read = []
+    for text, items in zip((clocks, events), (text for kind, text in blocks if kind == "yaml"), strict=True):
+        output = tuple(Output(**item) for item in yaml.safe_load(items)["program"]["output"])
+        further = "Time (sec): 0.12\nconvergence has been achieved in   6 iterations\n"
+        spec = generic.application(Program(output=output), {})
+        read.append([(s.callpath, s.metric, s.value) for s in spec.output({"stdout": text + further})])
+    assert read[0] == [
+        ("main", "time", pytest.approx(63.3)),
+        ("main->cegterg", "time", 1.15),
+        ("main->h_psi:calbec", "time", 0.06),
+        ("main->cegterg", "calls", 70.0),
+        ("main->h_psi:calbec", "calls", 237.0),
+        ("main", "iterations", 6.0),
+    ]
+    assert read[1] == [
+        ("main", "time", 0.12),
+        ("main->MatMult", "time", 0.028384),
+        ("main->MatMult", "calls", 152.0),
+        ("main->MatMult", "flops", 1.24e8),
+    ]
+
+
 @given(st.lists(st.floats(-1e9, 1e9, allow_nan=False), min_size=1, max_size=6))
 def test_several_matches_are_combined_as_asked(numbers: list[float]) -> None:
     wanted: dict[Aggregate, float] = {
@@ -220,6 +294,7 @@ def test_malformed_placeholders_are_errors(text: str) -> None:
         ("ranks: p * 2", "ranks: p < 2", "program.ranks: expression 'p < 2' gives a truth, not a number"),
         ("n % p == 0", "n % p", "program.check.0: expression 'n % p' gives a number, not a truth"),
         (r"([\d.eEdD+-]+)", r"\d+", "program.output.0.pattern: has 0 groups"),
+        (r"([\d.eEdD+-]+)", r"(?P<callpath>\w+) (\S+)", "program.output.0.pattern: names a call path in"),
         (r"([\d.eEdD+-]+)", r"(\d+", "program.output.0.pattern: not a regular expression"),
         ("in.txt", "../in.txt", "program.files.../in.txt: is not the name of a file inside"),
         (
