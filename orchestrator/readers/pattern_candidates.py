@@ -122,7 +122,7 @@ def _seen(text: str) -> _Seen:
         for candidate in candidates:
             of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else parts
             of_all[candidate.pattern].append(candidate)
-        above, table = line, table_of(line, table, bool(candidates))
+        above, table = line, table_of(line, above, table, bool(candidates))
     parts |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     callers = {part: caller for block in blocks for part, caller in _outline(block)}
     return _Seen(text=text, items=parts, behind=behind, named=named, callers=callers)

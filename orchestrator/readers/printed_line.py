@@ -125,7 +125,8 @@ def of_line(line: str) -> Iterator[Candidate]:
             continue
         if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
             wall = candidate(line, following, _UNITS.get(_unit_behind(following), unit))
-            behind = rf".*?CPU\s*(.+?)\s*{_unit(_unit_behind(following))}\s*WALL"
+            # A time alone stands before CPU: `h_psi :` and `h_psi:calbec :` are two clocks.
+            behind = rf"[\d.dhmsu \t]+?CPU\s*(.+?)\s*{_unit(_unit_behind(following))}\s*WALL"
             yield replace(
                 wall,
                 callpath=words_of(line[: match.start()]),
@@ -237,13 +238,15 @@ def tick(item: Candidate) -> float:
 
 def _pattern(label: str) -> str:
     """Return a pattern of a label: numbers and spaces may differ in other runs."""
-    parts = re.split(rf"({_NUMBER}|\s+)", label)
-    return "".join(_part(part) for part in parts if part)
+    parts = [part for part in re.split(rf"({_NUMBER}|\s+)", label) if part]
+    return "".join(_part(*three) for three in zip(["", *parts], parts, [*parts[1:], "0"], strict=False))
 
 
-def _part(text: str) -> str:
+def _part(before: str, text: str, after: str) -> str:
     if text.isspace():
-        return r"\s*"
+        # Else `MatMult` and any number would match `MatMultAdd`, and two numbers one.
+        is_apart = re.search(r"\w$", before) and re.fullmatch(_NUMBER, after)
+        return r"\s+" if is_apart else r"\s*"
     return r"\S+" if re.fullmatch(_NUMBER, text) else re.escape(text)
 
 

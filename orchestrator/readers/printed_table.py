@@ -20,6 +20,8 @@ from orchestrator.readers.printed_line import (
 )
 
 _HEADER = word("times?|timings?|timers?|seconds")
+_GROUP = re.compile(r"\S+(?: \S+)*")
+_CAPTION = re.compile(r"\s*[-=*]{3,}\s*\w")  # between a header and its rows: `--- Stage 0: Main`
 _FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
 _WORDS = re.compile(r"\s+(?![(\[])")  # a unit in parentheses belongs to the word before it
 _PREFERRED = (word("total"), MEAN)  # of several columns
@@ -79,6 +81,9 @@ class Table:
 
     columns: tuple[_Column, ...]
     begun: bool = False
+    has_groups: bool = (
+        False  # a header of two lines, which no rows but its own fit: empty lines do not end it
+    )
 
     def of(self, line: str) -> tuple[Candidate, int] | None:
         """Return the time in a row, and how many numbers are behind it."""
@@ -86,14 +91,47 @@ class Table:
         return next(((found, behind) for found, behind in rows if found is not None), None)
 
 
-def table_of(line: str, above: Table | None, is_time: bool) -> Table | None:
-    """Return the table that a line begins, or goes on with; None where there is none."""
+def table_of(line: str, before: str, above: Table | None, is_time: bool) -> Table | None:
+    """Return the table that a line begins, or goes on with; None where there is none.
+
+    Parameters
+    ----------
+    line, before
+        The line, and the one before it.
+    above
+        The table that goes on there.
+    is_time
+        Whether the line has a time.
+    """
     if is_time:
         return above and replace(above, begun=True)
     if not re.search(r"[^\W_]", line):
-        return above if above is None or not above.begun or line.strip() else None
+        ends = above is not None and above.begun and not above.has_groups and not line.strip()
+        return None if ends else above
     if VALUE.search(line):
         return None
+    return _below_groups(before, line) or _begun_by(line) or (above if _CAPTION.match(line) else None)
+
+
+def _below_groups(before: str, line: str) -> Table | None:
+    """Return the table whose header has two lines: groups of columns, and the names of the columns.
+
+    ``Time (sec)`` above ``Max Ratio``, say: the first column below it has the times.
+    """
+    groups = list(_GROUP.finditer(before))  # the first one is the heading of the labels
+    names = list(re.finditer(r"\S+", line))
+    if not groups or len(names) < len(groups) or names[0].start() <= groups[0].end():
+        return None
+    for group in groups[1:]:
+        if (unit := _unit(group[0])) is not None:
+            below = (k for k, name in enumerate(names) if name.end() > group.start())
+            index = next(below, None)
+            return None if index is None else Table((_Column(index, len(names), unit),), has_groups=True)
+    return None
+
+
+def _begun_by(line: str) -> Table | None:
+    """Return the table whose header a line is."""
     splits = (_fields(_FIELDS, line), _fields(_WORDS, line))
     if len(splits[0]) == 1:
         is_header = line.rstrip().endswith(":") or has_unit(line)

@@ -50,6 +50,19 @@ echo "total time: $cells.5 s, tolerance $tol"
 """
 
 
+def test_timers_of_one_solver_may_be_missing_with_another() -> None:
+    program("solve", '#!/bin/sh\necho "total time: $1.5 s"\necho "$2 time: $1 s"\n')
+    shown = run("init", "--command", "./solve {n} {pc}", "--values", "n=1,2,3", "--values", "pc=sor,mg")
+    assert "printed 2 times: main, main->sor" in shown.out.replace("\n", " ")
+    output = loader.load(Path("solve-scaling.yaml"), starts=False).program
+    assert output is not None
+    assert [item.optional for item in output.output] == [False, True]
+    result = run(
+        "run", "solve-scaling.yaml", "--set", "strategy=full", "--set", "measure.repetitions.initial=1"
+    )
+    assert (result.code, "failed" in result.out) == (0, False)
+
+
 def test_an_mpi_program_whose_command_says_no_ranks_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
     program("heat", HEAT)
     monkeypatch.setattr(initial, "linked_mpi", lambda executable: "openmpi")

@@ -217,6 +217,13 @@ def test_wall_time_behind_cpu_time_is_read_whatever_its_parts_are(longer: str, v
     assert read(line.format("12ms"), line.format("14ms")) == {"main": pytest.approx(0.014)}
 
 
+def test_a_clock_is_not_read_from_one_whose_name_begins_like_its_own() -> None:
+    text = (
+        "  h_psi        : 0.85s CPU 0.95s WALL (9 calls)\n  h_psi:calbec : 0.01s CPU 0.02s WALL (9 calls)\n"
+    )
+    assert read(text) == {"main": 0.95, "main->h_psi calbec": 0.02}
+
+
 LONGER = """WALL   100   100  16  16   1   1     0.00 PASSED    9.279  0.00
 Current time (1795858125) is now
 Number of updates EXECUTED = 131072 (for a TIME BOUND of 60.00 secs)
@@ -433,6 +440,44 @@ def test_headings_with_a_unit_of_time_are_columns_of_times_beside_rates_counts_a
     assert read(COMD) == {"main": 2.6593, "main->force": 2.4204}
     assert read(STREAM) == {"main": 0.00018, "main->Copy": 0.00013}
     assert read(SECTIONS) == {"main": 0.5, "main->Comm": 0.25}
+
+
+PETSC = """\
+Time (sec):           1.197e-01     1.000   1.197e-01
+Flops/sec:            6.376e+09     1.000   6.376e+09  6.376e+09
+
+-------------------------------------------------------------------------------------------------
+Event                Count      Time (sec)     Flop                              --- Global ---
+                   Max Ratio  Max     Ratio   Max  Ratio  Mess   AvgLen  Reduct  %T %F %M %L %R
+-------------------------------------------------------------------------------------------------
+
+--- Event Stage 0: Main Stage
+
+MatMult              152 1.0 2.8384e-02 1.0 1.24e+08 1.0 0.0e+00 0.0e+00 0.0e+00 24 16  0  0  0
+MatSOR               153 1.0 2.5000e-02 1.0 1.24e+08 1.0 0.0e+00 0.0e+00 0.0e+00 24 16  0  0  0
+KSPSolve               1 1.0 1.0216e-01 1.0 7.63e+08 1.0 0.0e+00 0.0e+00 0.0e+00 85 99  0  0  0
+
+--- Event Stage 1: Again
+
+MatMult                2 1.0 1.0000e-03 1.0 1.24e+06 1.0 0.0e+00 0.0e+00 0.0e+00  1  1  0  0  0
+
+Object Type          Creations   Destructions. Reports information only for process 0.
+              Matrix     1              1
+"""
+
+
+def test_a_header_of_two_lines_has_groups_of_columns() -> None:
+    assert read(PETSC) == {
+        "main": 0.1197,
+        "main->KSPSolve": 0.10216,
+        "main->MatMult": pytest.approx(0.029384),
+        "main->MatSOR": 0.025,
+    }
+
+
+def test_a_timer_is_not_read_from_one_whose_name_begins_like_its_own() -> None:
+    other = PETSC.replace("MatSOR   ", "MatMultAdd") + PETSC[PETSC.index("MatSOR") :]
+    assert read(PETSC, other)["main->MatMult"] == pytest.approx(0.030384)
 
 
 OSU = """\
