@@ -37,8 +37,8 @@ def test_values_that_are_read_and_not_kept_are_named() -> None:
 
     [note] = said("measure.profiler=stdout")
     assert note == (
-        "fom of program.output is left out, as measure.metrics names only time; of a rate, write "
-        "{name: fom, better: higher, model: inverse} there"
+        "fom of program.output is left out, as measure.metrics names only time: write fom there to keep it; "
+        "a rate as {name: fom, better: higher, model: inverse}"
     )
     assert said("measure.profiler=stdout", "measure.metrics=[time, fom]") == []
     whole = said("measure.profiler=time", "measure.metrics=[time, fom]")
