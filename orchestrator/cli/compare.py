@@ -23,7 +23,8 @@ from orchestrator.errors import CampaignError, ModelError
 from orchestrator.evaluation.noise import theory
 from orchestrator.models.base import Modeler
 from orchestrator.models.comparison.conditions import Condition
-from orchestrator.models.comparison.pairs import aligned
+from orchestrator.models.comparison.pairs import Aligned, aligned
+from orchestrator.models.effort import CALLS, has_effort
 from orchestrator.report import comparison, comparison_facts, comparison_text, junit
 from orchestrator.report.callpath_names import selected
 from orchestrator.report.tables import console
@@ -121,6 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     sides = _facts(arguments.inputs, first, second, between, own=arguments.between is None)
     compared["facts"] = comparison_facts.side_by_side(*sides)
     compared["notes"] += comparison_facts.disturbances(*sides, question.names)
+    compared["notes"] += _not_asked_for(both, question.metrics or ())
     if arguments.junit is not None:
         common.write(arguments.junit, junit.junit(compared, "orchestrator compare"))
     if arguments.html is not None:
@@ -137,6 +139,15 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             _print(compared)
     return code
+
+
+def _not_asked_for(both: Aligned, metrics: Sequence[str]) -> list[str]:
+    """Say which counts of both are not compared; those of effort tell work from speed."""
+    common = [name for name in both.first.metrics() if name in both.second.metrics()]
+    counts = [name for name in common if name in CALLS and name not in metrics]
+    if not counts or has_effort(both.first):
+        return []
+    return [f"counts are compared where they are asked for: --metric {' --metric '.join(counts)}"]
 
 
 def _own_variants(paths: Sequence[Path]) -> _Between | None:

@@ -53,8 +53,8 @@ def left_out(campaign: Campaign) -> list[str]:
         [
             f"{', '.join(names)} of program.output {'is' if len(names) == 1 else 'are'} left out, as "
             f"measure.metrics names only {', '.join(measure.measured)}: write {' and '.join(names)} there to "
-            f"keep {'it' if len(names) == 1 else 'them'}; a rate as {{name: {names[0]}, better: higher, model: "
-            "inverse}"
+            f"keep {'it' if len(names) == 1 else 'them'}; a rate as {{name: {names[0]}, better: higher, "
+            "model: inverse}"
         ]
         if names
         else []

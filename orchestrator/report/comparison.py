@@ -34,6 +34,7 @@ SURE = 0.95
 """From this probability on, sentences say that something changed."""
 _TAIL = (1 - LEVEL / 100) / 2
 _FAR = 99.5  # percent, that two digits would round to 100
+_HARDLY = 0.01  # percent, which no one would call a change
 _UNLIKELY = 0.5
 _FEW = 3  # common points
 _ZERO = "what was measured is zero in both, or nearly"
@@ -370,6 +371,8 @@ def sentence(row: Mapping[str, Any]) -> str:
     amount = f"{row['ratio']:.3g} times" if far else f"{abs(percent):.2g} %"
     more = "more" if percent > 0 else "less"
     text = f"{amount} as much" if far else f"{amount} {more}"
+    if abs(percent) < _HARDLY:  # the probability is that of all points
+        text = "a change, but none at this point"
     if row["probability"] >= SURE:
         words = text
     elif row["probability"] >= _UNLIKELY:

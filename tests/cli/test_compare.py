@@ -128,6 +128,19 @@ def test_counts_tell_work_from_speed(tmp_path: Path) -> None:
         assert [row["work"]["changed"] for row in rows] == [expected] * 2
 
 
+def test_counts_that_are_not_compared_are_named(tmp_path: Path) -> None:
+    files = (tmp_path / "a.csv", tmp_path / "b.csv")
+    for digit, path in enumerate(files):
+        rows = [f"{n},main,{n}.5{digit},{7 * n}" for n in (1, 2, 4, 8, 16)]
+        path.write_text("\n".join(["n,callpath,time,calls", *rows]) + "\n")
+    found = run("compare", *files, "--modeler", "none", "--json").document
+    assert [row["metric"] for row in found["rows"]] == ["time"]
+    assert "counts are compared where they are asked for: --metric calls" in found["notes"]
+    found = run("compare", *files, "--modeler", "none", "--json", "--metric", "calls").document
+    assert [row["metric"] for row in found["rows"]] == ["calls"]
+    assert not any("counts are compared" in note for note in found["notes"])
+
+
 def test_categories_of_one_file(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     rows = ["p,n,solver,time"]

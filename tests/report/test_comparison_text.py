@@ -45,6 +45,7 @@ def row(**changes: Any) -> dict[str, Any]:
         (1.994, "99 % more"),
         (0.004, "0.004 times as much"),
         (0.5, "50 % less"),
+        (0.9999996, "a change, but none at this point"),
     ],
 )
 def test_no_percentage_has_an_exponent(ratio: float, text: str) -> None:
