@@ -19,7 +19,7 @@ from orchestrator.executors.slurm import partitions
 from orchestrator.executors.slurm.commands import environment
 from orchestrator.launch.script import template_of
 from orchestrator.readers.stdout import text_of
-from orchestrator.types import Application, Point, Value
+from orchestrator.types import Application, Point, Value, format_value
 from orchestrator.units import did_you_mean
 
 _LEAST = {"local": 0.05, "slurm": 1.0}  # core-hours of a budget before a run says what is needed
@@ -148,7 +148,7 @@ def _of_command(wanted: Wanted) -> tuple[Draft, str]:
     cores, executor = _machine(wanted)
     command = parse_command(wanted.command, wanted.values, cores)
     program = _program(wanted.executable or command.program)
-    command, script = _with_files(command)
+    command, script = _with_files(command, wanted.values)
     command = _with_parameters_of_files(command, wanted.values)
     name = wanted.name or _free(_name(script or program), wanted, script or program)
     values = {**guessed_values(command, cores), **_doubled(command, wanted.values)}
@@ -187,18 +187,23 @@ def _doubled(command: Command, given: Mapping[str, tuple[Value, ...]]) -> dict[s
     }
 
 
-def _with_files(command: Command) -> tuple[Command, str]:
+def _with_files(command: Command, given: Mapping[str, tuple[Value, ...]]) -> tuple[Command, str]:
     """Return a command that finds the files which it names in the directory of any run, and its script.
 
-    The script of an interpreter stays beside what it imports: it gets its absolute path. Other files and
-    small folders are copied: what was written by an earlier run must not be written by all.
+    The script of an interpreter stays beside what it imports: it gets its absolute path. So does a file for
+    each value, such as ``case{n}.in``. Other files and small folders are copied: what was written by an
+    earlier run must not be written by all.
     """
+    smallest = {name: format_value(values[0]) for name, values in given.items()}
     interprets = bool(_INTERPRETERS.fullmatch(Path(command.program).name))
     words, copied, script = [], dict[str, str](), ""
     for word in command.arguments:
         option, equals, value = word.rpartition("=")
         path, whole = Path(value), str(Path(value).resolve())
-        if path.is_absolute() or not (path.is_file() or _is_small_folder(path)):
+        of_smallest = _PLACEHOLDER.sub(lambda found: smallest.get(found[1], found[0]), value)
+        if of_smallest != value and not path.is_absolute() and Path(of_smallest).is_file():
+            words.append(f"{option}{equals}{whole}")
+        elif path.is_absolute() or not (path.is_file() or _is_small_folder(path)):
             words.append(word)
         elif interprets and not script and not equals and path.is_file():
             script = whole

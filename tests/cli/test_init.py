@@ -50,6 +50,15 @@ echo "total time: $cells.5 s, tolerance $tol"
 """
 
 
+def test_a_file_for_each_value_is_found_from_the_directory_of_any_run() -> None:
+    program("solver", '#!/bin/sh\n. "$1"\necho "total time: $cells.5 s"\n')
+    for cells in (2, 4):
+        Path(f"case{cells}.in").write_text(f"cells={cells}\n")
+    shown = run("init", "--command", "./solver ./case{n}.in", "--values", "n=2,4")
+    assert "printed 1 time: main" in shown.out.replace("\n", " ")
+    assert f"{Path('case').resolve()}{{{{n}}}}.in" in Path("solver-scaling.sh").read_text()
+
+
 def test_timers_of_one_solver_may_be_missing_with_another() -> None:
     program("solve", '#!/bin/sh\necho "total time: $1.5 s"\necho "$2 time: $1 s"\n')
     shown = run("init", "--command", "./solve {n} {pc}", "--values", "n=1,2,3", "--values", "pc=sor,mg")
