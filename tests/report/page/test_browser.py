@@ -299,6 +299,7 @@ def test_parts_that_overlap_are_not_shown_as_a_sum(browser: Guarded, tmp_path: P
         opened = Opened(browser, tmp_path / "page.html")
         assert heading in opened.page.locator(".answer-parts").inner_text().upper()
         assert opened.page.locator(".answer-parts .stack").count() == bars
+        assert opened.page.get_by_role("heading", name="What the time is made up of").count() == bars
         opened.page.close()
 
 

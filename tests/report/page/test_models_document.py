@@ -196,6 +196,23 @@ def test_call_paths_that_overlap_do_not_add_up_to_more_than_a_run() -> None:
     assert answer["overlap"] and not described(subject(known))["head"]["answer"]["overlap"]
 
 
+def test_call_paths_overlap_where_no_point_has_all_of_them() -> None:
+    """PETSc prints the events of a solver in runs with that one alone."""
+    known = measured()
+    main = next(item for item in known.items if item.callpath == "main")
+    points = list(main.values)
+
+    def part(name: str, there: list[Point]) -> Measurement:
+        return Measurement(
+            f"main->{name}", "time", {point: (0.9 * main.values[point][0],) for point in there}
+        )
+
+    items = (main, part("solve", points), part("sor", points[::2]), part("jacobi", points[1::2]))
+    durations = {point: tuple(value + 0.1 for value in values) for point, values in main.values.items()}
+    what = subject(Measurements(known.parameters, (*items, Measurement(WHOLE_RUN, ELAPSED, durations))))
+    assert what.includes and what.overlap and what.whole == ("main",)
+
+
 def test_a_call_path_that_takes_all_of_its_callers_time_is_included_in_it() -> None:
     """Three of RELeARN take as long as main, without a run that says so: the sum was five times too long."""
     known = measured()

@@ -21,7 +21,9 @@ function sections(source, models) {
   if (models.callpaths.length) {
     const state = startState(source, models);
     found.push(treeSection(models, state), modelSection(models, state));
-    if (source.speedup || models.numbers().some((item) => item.processes)) found.push(scalingSection(models, state, source.speedup));
+    const overlap = source.head?.answer?.overlap; // parts that contain each other are no shares of a sum
+    const adds = !overlap && models.numbers().some((item) => item.processes);
+    if (source.speedup || adds) found.push(scalingSection(models, state, source.speedup, overlap));
   }
   if (source.points || source.rounds || source.alternatives) found.push(pointsSection(source, models));
   if (source.attempts || source.ledger || source.noise || source.failures) found.push(attemptsSection(source));

@@ -7,14 +7,14 @@ import { costUnit, inCostUnit, interval, known, number, percent, short, shortene
 const MOST_AREAS = 8;
 const MOST_IN_REST = 0.4; // a larger share of nameless others says nothing
 
-export function scalingSection(models, state, speedup) {
+export function scalingSection(models, state, speedup, overlap) {
   const section = el("section", { id: "scaling", "aria-labelledby": "scaling-title" },
     el("h2", { id: "scaling-title" }, "Scaling"),
     el("p", { class: "lead" }, "How much faster the program gets with more processes. Dashed lines are ideal; the bands ",
       "are 90 % intervals."));
   if (speedup?.callpaths?.length) section.append(...speedupParts(models, speedup));
   const process = models.numbers().find((item) => item.processes) ?? models.numbers().find((item) => item.name === speedup?.parameter);
-  if (process) section.append(areaFigure(models, state, process.name));
+  if (process && !overlap) section.append(areaFigure(models, state, process.name));
   return section;
 }
 
