@@ -353,6 +353,7 @@ def _choose(
     Halves are drawn from the sorted values, so that nothing depends on the order of repetitions. Their robust
     means lean on the median of both: two values alone do not show which is the outlier. ``scatter`` is the
     part of the noise by which the minimum lies below the median: rounding is the same in all repetitions.
+    Counts that repeat exactly say nothing of the noise of times beside them.
 
     Returns
     -------
@@ -360,7 +361,7 @@ def _choose(
     robust mean as a factor on the number of repetitions, both of shape (call paths, points).
     """
     nothing = np.zeros_like(centre), np.ones_like(centre)
-    enough = np.flatnonzero(counts.ravel() >= 4)
+    enough = np.flatnonzero((counts >= 4) & (scatter > _EXACT)[:, None])
     if len(enough) < _JUDGED:
         return "none", *nothing
     if len(enough) > _PLENTY:

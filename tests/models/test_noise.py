@@ -173,6 +173,17 @@ def test_exact_counts_do_not_make_the_noise_of_times_look_smaller() -> None:
     assert together.sigma[4:] == pytest.approx(np.full(30, LEAST_NOISE))
 
 
+def test_exact_counts_do_not_change_where_times_lie() -> None:
+    """They never differ, so that the minimum of times seemed to lie where their median does."""
+    rng = np.random.default_rng(8)
+    times = lognormal(rng, (6, 16, 8), 0.05) * np.where(rng.random((16, 8)) < 0.15, 1.6, 1.0)
+    counts = np.broadcast_to(5000.0 + np.arange(12)[:, None, None], (12, 16, 8))
+    alone, together = locate(times), locate(np.concatenate([times, counts]))
+    assert alone.aggregate == together.aggregate == "min"
+    assert together.log_value[:6] == pytest.approx(alone.log_value)
+    assert together.log_value[6:] == pytest.approx(np.log(counts[:, :, 0]))
+
+
 def test_few_call_paths_that_seem_alike_are_pooled_less_than_many() -> None:
     rng = np.random.default_rng(8)
     values = lognormal(rng, (60, 6, 2), 0.05)
