@@ -30,7 +30,7 @@ class Command:
     """A command with ``{parameters}``: the program, the rest as a template, its ranks, and threads of a rank.
 
     ``copied`` are files and folders that every run gets into its directory before the program starts,
-    ``within`` the parameters that stand in some of them, by path.
+    ``within`` the parameters that stand in some of them, or in files of the folders, by path.
     """
 
     program: str
@@ -172,7 +172,7 @@ def _ranks(text: str, words: list[str]) -> tuple[str, list[str]]:
 def launch_template(command: Command, name: str) -> str:
     """Return the launch template of a command."""
     words = " ".join(_word(word) for word in command.arguments)
-    copies = [_copy(path, command.within.get(path, ())) for path in command.copied]
+    copies = [line for path in command.copied for line in _copies(path, command.within)]
     lines = [
         "#!/bin/bash",
         f"# {name}: how it is started. Lines before the command may prepare a run, lines after it follow it.",
@@ -191,13 +191,24 @@ def launch_template(command: Command, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _copy(path: str, names: Sequence[str]) -> str:
-    """Return the line that brings a file or folder into the directory of a run, with its values."""
-    if not names:
-        return f"cp -r {shlex.quote(path)} .  # the command names it"
-    rules = " ".join(f"-e 's|{{{name}}}|{{{{{name}}}}}|g'" for name in names)
-    target = shlex.quote(path.rpartition("/")[2])
-    return f"sed {rules} {shlex.quote(path)} > {target}  # with the values of this run"
+def _copies(path: str, within: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the lines that bring a file or folder into the directory of a run, with its values."""
+    above = path.rpartition("/")[0] + "/"
+    files = [file for file in within if file == path or file.startswith(f"{path}/")]
+    written = [
+        f"sed {_rules(within[file])} {shlex.quote(file)} > {shlex.quote(file.removeprefix(above))}"
+        " || exit  # with the values of this run"
+        for file in files
+    ]
+    return (
+        written
+        if path in files
+        else [f"cp -r {shlex.quote(path)} . || exit  # the command names it", *written]
+    )
+
+
+def _rules(names: Sequence[str]) -> str:
+    return " ".join(f"-e 's|{{{name}}}|{{{{{name}}}}}|g'" for name in names)
 
 
 def _word(word: str) -> str:

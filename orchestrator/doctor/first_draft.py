@@ -228,13 +228,14 @@ def _is_small_folder(path: Path) -> bool:
 
 
 def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command:
-    """Return a command whose files get the given values where ``{NAME}`` stands in them.
+    """Return a command whose files, also in folders, get the given values where ``{NAME}`` stands in them.
 
     Programs read files that their command does not name, too: those beside it count where none of the others
     has a parameter.
     """
     others = [name for name in given if name not in command.parameters]
-    within = _names_within(command.copied if others else (), given)
+    named = [path for name in command.copied for path in _files_of(Path(name))] if others else []
+    within = {path: names for path, names in _names_within(named, given).items() if names}
     missing = [name for name in others if not any(name in names for names in within.values())]
     if missing:
         beside = _names_within(_texts_here(command), given)
@@ -249,15 +250,26 @@ def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command
                 f"--values {name}: {has}, and {where}; write {{{name}}} where its value belongs, in a file "
                 "of this folder, too"
             )
-    copied = tuple(dict.fromkeys((*command.copied, *within)))
+    copied = tuple(dict.fromkeys((*command.copied, *(path for path in within if path not in named))))
     return replace(command, parameters=(*command.parameters, *others), within=within, copied=copied)
 
 
 def _names_within(paths: Iterable[str], given: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return which of the given parameters stand in files, by path; ``{{n}}`` is of a template."""
-    texts = {path: text_of(Path(path)) for path in paths if not Path(path).is_dir()}
+    texts = {path: text_of(Path(path)) for path in paths}
     found = {path: set(_PLACEHOLDER.findall(text)) for path, text in texts.items()}
     return {path: tuple(name for name in given if name in names) for path, names in found.items()}
+
+
+def _files_of(path: Path) -> list[str]:
+    """Return a file, or those of a folder that may be texts for people to edit."""
+    if not path.is_dir():
+        return [str(path)]
+    return [str(item) for item in sorted(path.rglob("*")) if item.is_file() and _is_text(item)]
+
+
+def _is_text(path: Path) -> bool:
+    return os.access(path, os.R_OK) and path.stat().st_size <= _LONGEST and b"\0" not in path.read_bytes()
 
 
 def _texts_here(command: Command) -> list[str]:
@@ -265,11 +277,10 @@ def _texts_here(command: Command) -> list[str]:
 
     A launch template that was written before is none either: its ``sed`` has the names of parameters, too.
     """
-    here = (path.resolve() for path in sorted(Path.cwd().iterdir()) if os.access(path, os.R_OK))
+    here = (path.resolve() for path in sorted(Path.cwd().iterdir()))
     started = {Path(word).resolve() for word in (command.program, *command.arguments)}
-    small = (path for path in here if path.is_file() and path not in started)
-    texts = ((path, path.read_bytes()) for path in small if path.stat().st_size <= _LONGEST)
-    return [str(path) for path, text in texts if b"\0" not in text and b"{{executable}}" not in text]
+    texts = (path for path in here if path.is_file() and path not in started and _is_text(path))
+    return [str(path) for path in texts if b"{{executable}}" not in path.read_bytes()]
 
 
 def _guessed(command: Command, given: Mapping[str, object]) -> dict[str, str]:

@@ -90,7 +90,10 @@ def test_parameters_may_stand_in_an_input_file_that_the_command_names() -> None:
     assert shown.code == 0, shown.err
     script = Path("solver-scaling.sh").read_text()
     here = Path("case.in").absolute()
-    assert f"\nsed -e 's|{{cells}}|{{{{cells}}}}|g' -e 's|{{tol}}|{{{{tol}}}}|g' {here} > case.in" in script
+    assert (
+        f"\nsed -e 's|{{cells}}|{{{{cells}}}}|g' -e 's|{{tol}}|{{{{tol}}}}|g' {here} > case.in || exit"
+        in script
+    )
     assert run("run", "solver-scaling.yaml", "--set", "strategy=full").code == 0
     [read] = Path("solver-scaling/runs").glob("cells=16/time-1/attempt-1/case.in")
     assert read.read_text() == "cells=16\ntol=0.5\nother={other}\n"
@@ -100,6 +103,38 @@ def test_parameters_may_stand_in_an_input_file_that_the_command_names() -> None:
         "--values n: the command has no parameters, and {n} stands in none of its files (case.in)"
         in shown.err
     )
+
+
+def test_parameters_may_stand_in_files_of_a_folder_that_the_command_names() -> None:
+    """A case of OpenFOAM: every run has one of its own, with its values."""
+    program("solver", SOLVER.replace('"$2"', "case/system/size"))
+    for name, text in (
+        ("system/size", "cells={cells}\ntol=0.5\n"),
+        ("system/other", "{{cells}}"),
+        ("a", "1"),
+    ):
+        Path("case", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("case", name).write_text(text)
+    Path("case/binary").write_bytes(b"{cells}\0")
+    shown = run("init", "--command", "./solver -case case", "--values", "cells=2,4,8,16")
+    assert shown.code == 0, shown.err
+    assert "solver-scaling.sh copies case there" in shown.out
+    folder = Path("case").absolute()
+    script = Path("solver-scaling.sh").read_text()
+    assert f"\ncp -r {folder} . || exit" in script and script.count("\nsed") == 1
+    assert f" {folder}/system/size > case/system/size || exit" in script
+    assert run("run", "solver-scaling.yaml", "--set", "strategy=full").code == 0
+    [read] = Path("solver-scaling/runs").glob("cells=16/time-1/attempt-1/case/system/size")
+    assert read.read_text() == "cells=16\ntol=0.5\n"
+
+
+def test_a_run_whose_input_is_gone_fails_before_its_program_starts() -> None:
+    program("solver", "#!/bin/sh\necho total time: 0.$1 s\n")
+    Path("case.in").write_text("x")
+    assert run("init", "--command", "./solver {n} case.in", "--values", "n=1,2,3").code == 0
+    Path("case.in").unlink()
+    shown = run("run", "solver-scaling.yaml")
+    assert shown.code == 1 and "exit code 1; last line of stderr: cp: " in shown.err
 
 
 def test_parameters_may_stand_in_a_file_that_the_program_reads_without_being_told() -> None:
@@ -253,7 +288,7 @@ def test_files_that_the_command_names_are_copied_and_a_script_stays_where_it_is(
     assert shown.code == 0, shown.err
     assert "note: every run has a directory of its own: run-scaling.sh copies heat.in there" in shown.out
     text = Path("run-scaling.sh").read_text()
-    assert f"cp -r {Path('in/heat.in').resolve()} .  # the command names it\n" in text
+    assert f"cp -r {Path('in/heat.in').resolve()} . || exit  # the command names it\n" in text
     assert f"{{{{executable}}}} {Path('run.sh').resolve()} --deck=heat.in old.out {{{{n}}}}\n" in text
     assert not list(Path().glob("*.try-*"))
 
