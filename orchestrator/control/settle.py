@@ -14,7 +14,7 @@ from orchestrator.journal import allocations, events
 from orchestrator.journal.executables import Digests
 from orchestrator.journal.measurements import repetitions, standing
 from orchestrator.journal.state import InFlight, State
-from orchestrator.launch.failures import last_telling_line, sign_of_infrastructure, sign_of_memory
+from orchestrator.launch.failures import said, sign_of_infrastructure, sign_of_memory
 from orchestrator.policy import failing
 from orchestrator.policy.effort_runs import NOTHING, Plan
 from orchestrator.strategies.base import Choice
@@ -282,7 +282,7 @@ def _failure(
         # A launcher may wait for Slurm until the limit.
         if sign:
             return FailureClass.INFRASTRUCTURE, f"{ended}; {sign}"
-        return FailureClass.TIMEOUT, ended + _last_line(tails, timed_out=True)
+        return FailureClass.TIMEOUT, ended + _what_it_said(tails, timed_out=True)
     # Whatever the exit code: a shell goes on after the program that used too much memory was ended.
     if observation.out_of_memory:
         return FailureClass.MEMORY, _OVER_MEMORY
@@ -296,7 +296,7 @@ def _failure(
         ended = f"exit code {record.exit_code}{_signal(record.exit_code)}"
         if sign:
             return FailureClass.INFRASTRUCTURE, f"{ended}; {sign}"
-        return FailureClass.APPLICATION, ended + _last_line(tails)
+        return FailureClass.APPLICATION, ended + _what_it_said(tails)
     return None, ""
 
 
@@ -306,7 +306,9 @@ def _signal(exit_code: int | None) -> str:
         number = signal.Signals((exit_code or 0) - 128)
     except ValueError:
         return ""
-    return f" (signal {int(number)}, {number.name})"
+    # The kernel ends so what uses more memory than there is, or than a group may.
+    perhaps = ": perhaps it used too much memory" if number is signal.SIGKILL else ""
+    return f" (signal {int(number)}, {number.name}{perhaps})"
 
 
 def _tails(request: AttemptRequest) -> dict[str, str]:
@@ -325,7 +327,7 @@ def _tails(request: AttemptRequest) -> dict[str, str]:
     return tails
 
 
-def _last_line(tails: Mapping[str, str], timed_out: bool = False) -> str:
-    """Return the last line of stderr that says something, else of stdout, for the reason of a failure."""
-    found = last_telling_line(tails, timed_out)
-    return "" if found is None else f"; last line of {found[0]}: {found[1]}"
+def _what_it_said(tails: Mapping[str, str], timed_out: bool = False) -> str:
+    """Return what stderr says of a failure, else stdout, for its reason."""
+    text = said(tails, timed_out)
+    return f"; {text}" if text else ""

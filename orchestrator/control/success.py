@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from orchestrator.errors import ReadError
-from orchestrator.launch.failures import last_telling_line, printed_line
+from orchestrator.launch.failures import printed_line, said
 from orchestrator.readers.stdout import parts_of, text_of
 
 _STREAMS = ("stderr", "stdout")
@@ -41,6 +41,5 @@ def check(directory: Path, success: str | None, failure: str | None) -> None:
             succeeded = succeeded or (success is not None and bool(re.search(success, text, re.MULTILINE)))
     if succeeded:
         return
-    last = last_telling_line({path.name: text_of(path) for path in paths})
-    said = f"last line of {last[0]}: {last[1]}" if last else "it printed nothing"
-    raise ReadError(f"{directory}: nothing matches measure.success '{success}'; {said}")
+    text = said({path.name: text_of(path) for path in paths}) or "it printed nothing"
+    raise ReadError(f"{directory}: neither stdout nor stderr matches measure.success '{success}'; {text}")

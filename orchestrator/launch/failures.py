@@ -8,6 +8,7 @@ itself.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -123,6 +124,8 @@ _BANNER = re.compile(
     r"|MPI_ABORT was invoked on rank|with errorcode -?\d+\."
     r"|NOTE: invoking MPI_ABORT causes|You may or may not see output from other processes"
     r"|exactly when Open MPI kills them"
+    # Open MPI could not print its message, as the processes had ended.
+    r"|\[\S+:\d+\] \[\[\d+,\d+\],\d+\] ORTE_ERROR_LOG: .* in file \S*show_help\.c"
     r"|\[\S+:\d+\] (?:\d+ more process(?:es)? ha(?:s|ve) sent help message|Set MCA parameter)"
     r"|=\s+(?:BAD TERMINATION|(?:RANK \d+ )?PID \d+ RUNNING AT|EXIT CODE:|KILLED BY SIGNAL:|CLEANING UP"
     r"|YOU CAN IGNORE)"
@@ -133,7 +136,14 @@ _BANNER = re.compile(
     r"|slurmstepd: error: \*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*"
     r"|srun: cluster configuration lacks support for cpu binding|cpu-bind\S*="
     r"|(?i:exit|exiting|quitting|aborting|terminating|stopping)(?i: (?:now|(?:the )?(?:program|run)))?\W*$"
+    r"|For (?:more|further) (?:information|details)\b|(?:web)?site at https?:"
 )
+# A line above what is wrong: `Fatal error:`, `--> FOAM FATAL IO ERROR:`, `Error in user input:`.
+_HEADING = re.compile(
+    r"^[^\w\n]*(?:(?:[A-Z]+ )?(?i:fatal (?:\w+ )?error)|(?i:error)(?: in [a-z ]{1,30})?) ?:[ ]*$",
+    re.MULTILINE,
+)
+_RANK = re.compile(r"^\[\d+\] ?", re.MULTILINE)  # before every line of a rank, in some programs
 # What launchers say of processes that were ended from outside: at a time limit nothing new.
 _ENDED = re.compile(
     r"(?:\d+: )?srun: error: \S+: tasks? [\d,-]+: (?:Killed|Terminated)$"
@@ -202,6 +212,24 @@ def last_telling_line(texts: Mapping[str, str], timed_out: bool = False) -> tupl
     if timed_out:
         telling, saying = [item for item in telling if not _ENDED.match(item[1].strip())], []
     return next(((name, printable(line)) for name, line in (*telling, *saying)), None)
+
+
+def said(texts: Mapping[str, str], timed_out: bool = False) -> str:
+    """Return what outputs say of a failure, and the name of the output; empty where nothing says anything.
+
+    What stands below a heading such as ``Fatal error:`` counts before the last telling line: traces, advice
+    and banners may follow it.
+    """
+    last = last_telling_line(texts, timed_out)
+    if last is None:
+        return ""
+    name, line = last
+    text = _RANK.sub("", texts[name])
+    found = _HEADING.search(text)
+    if found is None:
+        return f"last line of {name}: {line}"
+    below = itertools.takewhile(_SAYS.search, text[found.end() :].lstrip().splitlines())
+    return f"{name}: {printable(' '.join(map(str.strip, (found[0], *below))))}"
 
 
 def misses_a_file(texts: Iterable[str]) -> bool:

@@ -68,6 +68,7 @@ def test_a_pipe_in_place_of_an_output_is_not_waited_for(tmp_path: Path) -> None:
         (1, "exit code 1"),
         (139, "exit code 139 (signal 11, SIGSEGV)"),
         (134, "exit code 134 (signal 6, SIGABRT)"),
+        (137, "exit code 137 (signal 9, SIGKILL: perhaps it used too much memory)"),
         (255, "exit code 255"),
     ],
 )
@@ -83,6 +84,13 @@ def test_the_reason_of_a_failure_is_what_the_program_said_before_its_launcher(tm
         f"a non-zero exit code. Per user-direction, the job has been aborted.\n{banner}\n"
     )
     assert finished(3, tmp_path).reason == "exit code 3; last line of stderr: error: 3 x 5 does not fit"
+
+
+def test_the_reason_of_a_failure_is_what_stands_below_its_heading(tmp_path: Path) -> None:
+    (tmp_path / "stderr").write_text(
+        "--> FOAM FATAL ERROR: \nno mesh\n\n    From function a\n\nFOAM exiting\n"
+    )
+    assert finished(1, tmp_path).reason == "exit code 1; stderr: --> FOAM FATAL ERROR: no mesh"
 
 
 def test_the_reason_of_a_timeout_has_the_last_words_of_the_program(tmp_path: Path) -> None:

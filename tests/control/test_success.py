@@ -38,7 +38,8 @@ ONE_FAILED = {**ALL_MEASURED, 30: RunStatus.GIVEN_UP}
     [
         (
             SUCCESS,
-            r"attempt-1: nothing matches measure.success '\^PASSED\$'; last line of stderr: NOT CONVERGED",
+            r"attempt-1: neither stdout nor stderr matches measure.success '\^PASSED\$'; last line of "
+            "stderr: NOT CONVERGED",
         ),
         (FAILURE, r"stderr: measure.failure 'NOT CONVERGED' matches: NOT CONVERGED"),
     ],

@@ -8,6 +8,7 @@ from orchestrator.launch.failures import (
     SIGNS,
     last_telling_line,
     misses_a_file,
+    said,
     says_it_failed,
     sign_of_infrastructure,
 )
@@ -210,6 +211,76 @@ def test_parting_words_say_nothing_of_the_reason(parting: str) -> None:
     assert last_telling_line({"stderr": f"{ERROR}\n{parting}\n{OPEN_MPI}"}) == ("stderr", ERROR)
     assert last_telling_line({"stderr": parting, "stdout": ERROR}) == ("stdout", ERROR)
     assert last_telling_line({"stderr": parting}) == ("stderr", parting)
+
+
+# Of OpenFOAM and GROMACS, in runs of several ranks and of one.
+FOAM = """\
+mesh took 0.041 s
+[0]
+[0]
+[0] --> FOAM FATAL ERROR:
+[0] cannot open case directory "/work/cavity/processor0"
+[0]
+[0]     From function static Foam::fileOperation::New()
+[0]     in file fileOperation.C at line 102.
+FOAM parallel run exiting
+[0]
+"""
+GROMACS = """\
+-------------------------------------------------------
+Program:     gmx mdrun, version 2022.5
+Source file: src/gromacs/domdec/domdec.cpp (line 2277)
+
+Fatal error:
+The size of the domain decomposition grid (3) does not match the number of PP
+ranks (2). The total number of ranks is 2
+
+For more information and tips for troubleshooting, please check the GROMACS
+website at http://www.gromacs.org/Documentation/Errors
+-------------------------------------------------------
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (FOAM, '--> FOAM FATAL ERROR: cannot open case directory "/work/cavity/processor0"'),
+        (
+            "--> FOAM FATAL IO ERROR :\nkeyword n is undefined\n\nfile: a\n",
+            "--> FOAM FATAL IO ERROR : keyword n is undefined",
+        ),
+        (
+            GROMACS,
+            "Fatal error: The size of the domain decomposition grid (3) does not match the number of PP "
+            "ranks (2). The total number of ranks is 2",
+        ),
+        (
+            "Error in user input:\nInvalid option\n  -s\n\nFor more\n",
+            "Error in user input: Invalid option -s",
+        ),
+    ],
+)
+def test_what_stands_below_the_heading_of_an_error_is_its_reason(text: str, expected: str) -> None:
+    assert said({"stderr": f"{text}{OPEN_MPI}", "stdout": "step 1\n"}) == f"stderr: {expected}"
+
+
+def test_without_a_heading_the_last_line_is_said() -> None:
+    assert said({"stderr": "L2 error:\n0.5\nno input\n", "stdout": ""}) == "last line of stderr: no input"
+    assert said({"stderr": "no input\n", "stdout": "Fatal error:\nx\n"}) == "last line of stderr: no input"
+    assert said({"stderr": "", "stdout": ""}) == ""
+
+
+def test_where_open_mpi_could_not_print_its_message_the_line_before_is_telling() -> None:
+    noise = (
+        "[n1:24095] [[13025,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file "
+        "../../../orte/util/show_help.c at line 501"
+    )
+    assert last_telling_line({"stderr": f"{ERROR}\n{noise}\n"}) == ("stderr", ERROR)
+
+
+def test_advice_is_not_the_reason() -> None:
+    advice = "For more information see the manual at https://example.org/wiki"
+    assert last_telling_line({"stderr": f"{ERROR}\n{advice}\n"}) == ("stderr", ERROR)
 
 
 def test_where_only_launchers_speak_their_banner_is_taken() -> None:
