@@ -147,6 +147,8 @@ def _together(pattern: str, seen: _Seen, elapsed: float, longest: float) -> Cand
     items = seen.items[pattern]
     if pattern in seen.named and len(re.findall(pattern, seen.text, re.MULTILINE)) != 1:
         return None
+    if any(item.value < 0 for item in items):
+        return None
     whole_run = bool(items[0].callpath) and _names_the_whole(items[0])
     if not whole_run and any(item.value - tick(item) > longest for item in items):
         return None
@@ -158,7 +160,12 @@ def _together(pattern: str, seen: _Seen, elapsed: float, longest: float) -> Cand
 
 
 def _plausible(items: Sequence[Candidate], elapsed: float) -> Sequence[Candidate]:
-    """Leave out what is simulated: longer than the whole run, or a mere time beside that of the run."""
+    """Leave out what is simulated: longer than the whole run, or a mere time beside that of the run.
+
+    Beside other times, 0 without a decimal is a setting, or a clock that counts whole seconds.
+    """
+    if any(item.value for item in items):
+        items = [item for item in items if item.value or tick(item) < item.scale]
     possible = [item for item in items if item.value <= elapsed]
     if any(map(_names_the_whole, possible)):
         items = possible

@@ -31,7 +31,8 @@ def word(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])", re.IGNORECASE)
 
 
-_TIMED = word("time|elapsed|seconds|duration|wall|walltime|wtime|runtime")
+# Of flows and boxes there are walls, too: `wall distance: 0.5`, `wall-density = 0`.
+_TIMED = word(r"time|elapsed|seconds|duration|wall(?=\W*$|[ _-](?:clock|time))|walltime|wtime|runtime")
 # Begins of such words within others, as in `ExecutionTime`; and what `time -p` prints.
 _WITHIN = re.compile(r"(?<=[A-Za-z])(?=(?:Time|Clock|Elapsed|Wall)(?![a-z]))")
 _OF_TIME = re.compile(r"\s*(?:real|user|sys)\s+")
@@ -48,6 +49,8 @@ _BOUND = re.compile(
     r"(?:\b(?:(?:less|more|longer|shorter) than|at (?:most|least)|up to|counts? as|every)|<=?)\s*$",
     re.IGNORECASE,
 )
+# What a clock shows when a part begins: `Starting SCF solution at 1.2s`. What ends then took so long.
+_MOMENT = re.compile(r"^(?!.*\b(?:finish|end|done|complet|exit|stop)).*\bat\s*$", re.IGNORECASE)
 _OTHER = re.compile(
     r"(?<!\bi)/(?!\d)|/(?!o\b|\d)|flop|%|stamp|time[ _]?step|\w \* |\b(mon|tue|wed|thu|fri|sat|sun)\b",
     re.IGNORECASE,
@@ -151,6 +154,7 @@ def is_no_time(label: str) -> bool:
     """Tell whether a label is that of something else; of `ave, stddev, min, max` the first is a time."""
     return bool(
         _BOUND.search(label)
+        or _MOMENT.search(label)
         or _OTHER.search(label)
         or _OTHER_WORDS.search(label)
         or (_DEVIATION.search(label) and not MEAN.search(label))

@@ -101,7 +101,8 @@ def _refuse_pipe(path: Path) -> None:
 
 
 def _decoded(content: bytes) -> str:
-    return content.decode(errors=_AS_LATIN_1)
+    """Return a text, whose lines may end as those of Windows do: ``$`` would not match before ``\\r``."""
+    return content.decode(errors=_AS_LATIN_1).replace("\r\n", "\n")
 
 
 def _as_latin_1(error: UnicodeError) -> tuple[str, int]:

@@ -161,6 +161,10 @@ def test_cpu_time_that_is_longer_than_the_run_is_not_that_of_the_run() -> None:
         "Start time: 11:30:04",
         "elapsed: 12:30",  # minutes or hours
         " Step       5 time   0.0160000 timestep   4.00E-03",  # TeaLeaf
+        "   wall-r-linpot                  = 0.5",  # GROMACS
+        "Distance to the wall of the box: 0.5",
+        "   Forming initial guess at       0.3s",  # NWChem
+        "time left: -1 s",
         "time  =   2.277871e-03, tstop =   6.000000e-01",  # PENNANT
     ],
 )
@@ -239,6 +243,20 @@ def test_what_is_longer_than_the_run_is_no_time() -> None:
     }
     assert [item.value for item in times(LONGER, elapsed=0.5)] == [0.25]
     assert [item.value for item in times("total time: 1 s\n", elapsed=0.9)] == [1.0]  # it was rounded
+
+
+def test_a_whole_zero_beside_other_times_is_none() -> None:
+    """OpenFOAM: a clock of whole seconds, which would be added up, and a time that is simulated."""
+    step = "ExecutionTime = {} s  ClockTime = 0 s\n"
+    text = "Create mesh for time = 0\n" + "".join(step.format(0.01 * number) for number in range(1, 8))
+    [found] = times(text, 0.1)
+    assert (found.callpath, found.aggregate, found.value) == ("main", "last", 0.07)
+    assert [item.value for item in times("solver time: 0 s\n")] == [0.0]
+    assert len(times("total time: 0.5 s\nsolver time: 0.0 s\n")) == 2
+
+
+def test_what_ends_at_a_time_took_so_long() -> None:
+    assert [item.value for item in times("Finished at 0.3 s\n", 0.4)] == [0.3]
 
 
 def test_of_two_times_of_the_run_the_one_with_more_digits_is_the_run() -> None:

@@ -80,6 +80,12 @@ def test_a_pipe_in_place_of_the_output_is_not_waited_for(tmp_path: Path) -> None
         os.close(reader)
 
 
+def test_lines_may_end_as_those_of_windows(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_bytes(b"time: 1 s\r\n50 %\r100 %\r\n")
+    assert texts_of(tmp_path)["stdout"] == "time: 1 s\n50 %\r100 %\n"
+    assert list(stdout.parts_of(tmp_path / "stdout")) == ["time: 1 s\n50 %\r100 %\n"]
+
+
 def test_what_is_no_utf_8_is_read_as_latin_1(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_bytes("L\u00f6ser: 12 \u00b5s".encode("latin-1") + " 13 \u00b5s".encode())
     assert texts_of(tmp_path)["stdout"] == "L\u00f6ser: 12 \u00b5s 13 \u00b5s"
