@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -35,10 +36,11 @@ CHANGEABLE = (
     "template",
 )
 """Sections that may change between a stop and a resume: where to measure, as long as runs so far stay what
-they were, and how far to go; the template if the commands of runs do not change."""
+they were, and how far to go; the template if the commands of measured runs do not change."""
 _SPACE = ("parameters", "constraints", "evaluation_point")
 
 _YIELD = ("truth", "dataset", "models", "noise")  # keys of ``executor`` that say what rehearsed runs yield
+_MEASURE = (RunStatus.IN_FLIGHT, RunStatus.MEASURED, RunStatus.DISCARDED)
 _OPEN = (RunStatus.WAITING, RunStatus.IN_FLIGHT, RunStatus.FAILED)
 _SHOWN = 300  # characters of a command
 _SAID = ("success", "failure", "exit_codes")  # of ``measure``: what tells runs that did their work
@@ -77,7 +79,7 @@ def changed_rules(chosen: Campaign, known: State) -> list[str]:
     old = loader.normalised(known.campaign)
     changed = differences({**old, "template": None}, {**chosen.raw, "template": None})
     if old.get("template") != chosen.raw.get("template"):
-        changed.append("template: changed; the commands of all runs so far stay the same")
+        changed.append("template: changed; the commands of all measured runs stay the same")
     if is_elsewhere(chosen, known):
         left = [point for point in _begun(known, RunStatus.MEASURED) if point not in chosen.space]
         if known.validation is not None and known.validation.point == chosen.evaluation_point:
@@ -139,7 +141,7 @@ def may_try_again(chosen: Campaign, known: State) -> bool:
     They may if time limits, or what is read of outputs or must stand in them, changed: runs may have
     timed out or been unreadable before. They may in a campaign that stopped, or was about to stop, because
     of failures: changing a rule says that their cause is fixed. After any other stop, they may if the
-    executor or the retries changed, or if points were left out and no rule changed.
+    executor, the retries or the template changed, or if points were left out and no rule changed.
     """
     new, old = chosen.raw, loader.normalised(known.campaign)
     if left_out(known) and not changed_rules(chosen, known):
@@ -151,7 +153,7 @@ def may_try_again(chosen: Campaign, known: State) -> bool:
     reason = known.stopped or known.stopping
     if reason is None:
         return False
-    other = any(new.get(key) != old.get(key) for key in ("executor", "retries"))
+    other = any(new.get(key) != old.get(key) for key in ("executor", "retries", "template"))
     return reason.rule in FAILURE_RULES or other
 
 
@@ -317,17 +319,21 @@ def _points(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | Non
     return None
 
 
-def _begun(known: State, status: RunStatus | None = None) -> list[Point]:
-    """Return the points at which runs were begun, those of a status only; in order.
+def _begun(known: State, *statuses: RunStatus) -> list[Point]:
+    """Return the points at which runs were begun, those of some statuses only, if given; in order.
 
     The runs of a state come in any order, and what is said of the points goes into the journal.
     """
-    runs = (run for run, item in known.runs.items() if item.attempts and status in (None, item.status))
+    of = statuses or tuple(RunStatus)
+    runs = (run for run, item in known.runs.items() if item.attempts and item.status in of)
     return sorted({run.point for run in runs}, key=lambda point: point.order)
 
 
 def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | None:
-    """Refuse a template, or constraints that give values, that would have started a begun run otherwise."""
+    """Refuse a template, or constraints that give values, that would have started a run otherwise.
+
+    Runs that failed measured nothing that could be mixed: their template may be corrected.
+    """
     if all(chosen.raw.get(key) == old.get(key) for key in ("template", "constraints")):
         return None
     former = replace(
@@ -336,16 +342,17 @@ def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | N
         template_source="the former template",
         constraints=tuple(old["constraints"]),
     )
-    for point in _begun(known):
+    for point in _begun(known, *_MEASURE):
         before, after = (_command(campaign, point) for campaign in (former, chosen))
         if before == after:
             before, after = (_resources(campaign, point) for campaign in (former, chosen))
         if before != after:
             key = "template" if former.template != chosen.template else "constraints"
+            first, second = _differing(before, after)
             return (
-                f"{key}: {point} was started by {_shortened(before)!r}, and would be by "
-                f"{_shortened(after)!r}: measurements cannot be mixed. Undo that, or begin another campaign: "
-                "orchestrator run CAMPAIGN.yaml --directory DIR. Nothing was changed"
+                f"{key}: {point} was started with {_shortened(first)!r}, and would be with "
+                f"{_shortened(second)!r}: measurements cannot be mixed. Undo that, or begin another "
+                "campaign: orchestrator run CAMPAIGN.yaml --directory DIR. Nothing was changed"
             )
     return None
 
@@ -360,6 +367,12 @@ def _command(campaign: Campaign, point: Point) -> str:
 def _resources(campaign: Campaign, point: Point) -> str:
     found = asdict(campaign.resources_at(campaign.values(point)))
     return ", ".join(f"{key} {value}" for key, value in found.items())
+
+
+def _differing(before: str, after: str) -> tuple[str, str]:
+    """Return the first lines that differ."""
+    lines = itertools.zip_longest(before.splitlines(), after.splitlines(), fillvalue="")
+    return next((first, second) for first, second in lines if first != second)
 
 
 def _shortened(text: str) -> str:

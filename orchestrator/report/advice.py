@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ from typing import Any
 from orchestrator.journal.state import FAILURE_RULES, State, StopReason, has_measured
 from orchestrator.policy import failing
 from orchestrator.types import FailureClass, Point
-from orchestrator.units import campaign_unit
+from orchestrator.units import campaign_unit, count
 
 _REMEDIES = {
     FailureClass.APPLICATION: "make the program work: its script is run.sh in the directory of an attempt; "
     "or, if only the exit code is not 0, let such runs count, which costs nothing: "
     "orchestrator reread DIR --set measure.exit_codes='[0, CODE]'",
-    FailureClass.TIMEOUT: "raise measure.time_limit, or leave out the points that take longest",
+    FailureClass.TIMEOUT: "see in stdout of an attempt whether the program waited for something; if it only "
+    "takes longer, raise measure.time_limit, or leave out the points that take longest",
     FailureClass.MEMORY: "ask for more memory (executor.sbatch.mem), or use more nodes",
     FailureClass.INFRASTRUCTURE: "see what Slurm refuses: orchestrator doctor",
     FailureClass.PARSE: "compare what the program prints with what the campaign file looks for, and read the "
@@ -66,7 +68,8 @@ def to_continue(state: State, directory: Path) -> str:
         return (
             f"remedy: {remedy(state.stopped, where)}; orchestrator log {where} lists what failed. Then "
             f"continue with: orchestrator resume {where} (failures are counted from zero, and points that "
-            "were given up are tried again)"
+            "were given up are tried again); with a corrected template or campaign file: orchestrator run "
+            f"CAMPAIGN.yaml --directory {where}"
         )
     if state.stopped.rule == "exhausted" and failing.regions(state):
         return (
@@ -82,10 +85,25 @@ def to_continue(state: State, directory: Path) -> str:
             f"[{where}]}} in its file lets it begin with what this one has learned"
         )
     over = state.stopped.rule == "wall_time"
+    failed = "" if has_measured(state) else _of_failures(state, where)
     rule = "stop.wall_time='...'" if over else f"stop.budget='... {campaign_unit(state.campaign)}'"
     return (
-        "to continue a campaign that has stopped, change a rule, for example: "
+        f"{failed}to continue a campaign that has stopped, change a rule, for example: "
         f"orchestrator resume {where} --set {rule}"
+    )
+
+
+def _of_failures(state: State, where: str) -> str:
+    """Return what to do first where all attempts failed, though another rule stopped the campaign."""
+    failures = Counter(failure for item in state.runs.values() for failure in item.failures)
+    if not failures:
+        return ""
+    often, number = failures.most_common(1)[0]
+    most = "" if number == failures.total() else f", most often ({number})"
+    return (
+        f"{count(failures.total(), 'attempt')} failed{most}: {often}. "
+        f"remedy: {_REMEDIES[often].replace(' DIR', f' {where}')}; orchestrator log {where} --all lists what "
+        "failed. Then, "
     )
 
 

@@ -11,7 +11,7 @@ from orchestrator.campaign import changes, loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import assembly, attempts
 from orchestrator.errors import CampaignError
-from orchestrator.journal.state import RunState, State
+from orchestrator.journal.state import RunState, RunStatus, State, StopReason
 from orchestrator.types import Point, Run
 
 OWN = """\
@@ -131,10 +131,11 @@ def test_a_shipped_template_may_be_named(tmp_path: Path) -> None:
     assert "-s 10 -i 50 -r 1 -b 1 -c 1" in script(default, p=8, s=10)
 
 
-def begun(campaign: Campaign) -> State:
+def begun(campaign: Campaign, status: RunStatus = RunStatus.MEASURED) -> State:
     """The state in which one run was made."""
     state = State(id="1", campaign=dict(campaign.raw), time_limit=10.0)
-    return state._replace(runs=state.runs.set(Run(Point.of(p=1, s=10, q=1)), RunState(attempts=1)))
+    made = RunState(status=status, attempts=1)
+    return state._replace(runs=state.runs.set(Run(Point.of(p=1, s=10, q=1)), made))
 
 
 def test_a_template_may_change_if_no_run_so_far_would_have_another_command(tmp_path: Path) -> None:
@@ -143,12 +144,33 @@ def test_a_template_may_change_if_no_run_so_far_would_have_another_command(tmp_p
     commented = replace(campaign, template=f"# Better words.\n{OWN}", raw={**campaign.raw, "template": "new"})
     assert changes.refusal(commented, known) is None
     assert changes.changed_rules(commented, known) == [
-        "template: changed; the commands of all runs so far stay the same"
+        "template: changed; the commands of all measured runs stay the same"
     ]
     other = OWN.replace("-q {{q}}", "-q {{2 * q}}")
     changed = replace(campaign, template=other, raw={**campaign.raw, "template": other})
     refusal = changes.refusal(changed, known)
     assert refusal is not None and "-q 1" in refusal and "-q 2" in refusal and "P(p=1, s=10, q=1)" in refusal
+
+
+def test_of_two_scripts_the_lines_that_differ_are_shown(tmp_path: Path) -> None:
+    long = OWN.replace("{{launcher}}", f"cp {'input ' * 100}.\n{{{{launcher}}}}", 1)
+    campaign = loaded(tmp_path, LULESH, long)
+    other = long.replace("-q {{q}}", "-q {{2 * q}}")
+    refusal = changes.refusal(
+        replace(campaign, template=other, raw={**campaign.raw, "template": other}), begun(campaign)
+    )
+    assert refusal is not None and "-q 1" in refusal and "-q 2" in refusal and "cp input" not in refusal
+
+
+@pytest.mark.parametrize("status", [RunStatus.FAILED, RunStatus.GIVEN_UP])
+def test_a_template_with_which_runs_only_failed_may_be_corrected(tmp_path: Path, status: RunStatus) -> None:
+    campaign = loaded(tmp_path, LULESH, OWN)
+    other = OWN.replace("-q {{q}}", "-q {{2 * q}}")
+    changed = replace(campaign, template=other, raw={**campaign.raw, "template": other})
+    known = begun(campaign, status)._replace(stopped=StopReason("exhausted", "nothing is left"))
+    assert changes.refusal(changed, known) is None
+    assert changes.may_try_again(changed, known)
+    assert changes.refusal(changed, begun(campaign, RunStatus.IN_FLIGHT)) is not None
 
 
 def test_campaigns_of_earlier_versions_have_the_template_of_their_application(tmp_path: Path) -> None:

@@ -124,6 +124,6 @@ def test_constraints_may_not_give_begun_runs_other_nodes(tmp_path: Path) -> None
     nodes = ("resources={nodes: nodes}", "executor.cores_per_node=64")
     session.run(load(*FULL, *nodes, "constraints=['nodes == 1']"), tmp_path)
     # The smallest that differs, whatever order the runs have.
-    words = r"constraints: P\(p=2, n=10\) was started by .*nodes 1,.*nodes 2,"
+    words = r"constraints: P\(p=2, n=10\) was started with .*nodes 1,.*nodes 2,"
     with pytest.raises(CampaignError, match=words):
         session.run(load(*FULL, *nodes, "constraints=['nodes == p']"), tmp_path)

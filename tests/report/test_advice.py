@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.main import command_parser
-from orchestrator.journal.state import State, StopReason
+from orchestrator.journal.state import RunState, RunStatus, State, StopReason
 from orchestrator.report.advice import to_continue
-from orchestrator.types import Point
+from orchestrator.types import FailureClass, Point, Run
 from tests.journal.journals import CAMPAIGN
 
 
@@ -71,3 +71,26 @@ def test_where_a_module_is_missing_no_exit_code_is_to_count() -> None:
 
 def test_after_its_time_a_campaign_needs_more_time() -> None:
     assert "--set stop.wall_time='...'" in advice("wall_time", "60 s of 60 s have passed")
+
+
+def test_where_the_budget_was_spent_on_failures_these_come_first() -> None:
+    """A program that waits for a license at every point: a larger budget would buy more of that."""
+    hung = RunState(status=RunStatus.SKIPPED, attempts=1, failures=(FailureClass.TIMEOUT,))
+    state = State(campaign=CAMPAIGN, stopped=StopReason("budget", "no run fits"))
+    state = state._replace(runs=state.runs.set(Run(Point.of(p=1)), hung))
+    text = to_continue(state, Path("study"))
+    assert text.startswith("1 attempt failed: timeout. remedy: see in stdout of an attempt whether")
+    assert "orchestrator log study --all" in text and "Then, to continue" in text
+    crashed = hung._replace(failures=(FailureClass.APPLICATION,) * 2)
+    state = state._replace(runs=state.runs.set(Run(Point.of(p=2)), crashed))
+    assert to_continue(state, Path("study")).startswith("3 attempts failed, most often (2): application.")
+    measured = RunState(status=RunStatus.MEASURED, attempts=1)
+    state = state._replace(runs=state.runs.set(Run(Point.of(p=4)), measured))
+    assert to_continue(state, Path("study")).startswith("to continue a campaign")
+
+
+def test_a_corrected_template_is_taken_by_run() -> None:
+    text = advice("failures", "5 points in a row were given up: application: exit code 3")
+    assert text.endswith(
+        "with a corrected template or campaign file: orchestrator run CAMPAIGN.yaml --directory study"
+    )
