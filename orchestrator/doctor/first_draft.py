@@ -246,12 +246,21 @@ def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command
             has = f"the command has only {', '.join(command.parameters)}" if command.parameters else ""
             has = has or "the command has no parameters"
             where = f"{{{name}}} stands in none of its files ({files})" if files else "it names no file"
+            if large := _not_copied(command):
+                where = f"runs get no copy of {large}, which has more than {_LARGEST_FOLDER >> 20} MiB"
             raise CampaignError(
                 f"--values {name}: {has}, and {where}; write {{{name}}} where its value belongs, in a file "
                 "of this folder, too"
             )
     copied = tuple(dict.fromkeys((*command.copied, *(path for path in within if path not in named))))
     return replace(command, parameters=(*command.parameters, *others), within=within, copied=copied)
+
+
+def _not_copied(command: Command) -> str:
+    """Return the first folder that a command names and that is too large for a copy; empty without one."""
+    here, paths = Path.cwd().resolve(), (Path(word.rpartition("=")[2]) for word in command.arguments)
+    folders = (path for path in paths if path.is_dir() and not here.is_relative_to(path.resolve()))
+    return next((str(path) for path in folders if str(path.resolve()) not in command.copied), "")
 
 
 def _names_within(paths: Iterable[str], given: Iterable[str]) -> dict[str, tuple[str, ...]]:

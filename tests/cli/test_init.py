@@ -306,6 +306,9 @@ def test_small_folders_that_the_command_names_are_copied(monkeypatch: pytest.Mon
     assert text.count("cp -r") == 1 and f"cp -r {Path('pots').resolve()} ." in text
     assert "{{executable}} -d pots/ large . {{n}}\n" in text
     assert not Path("pots/log").exists()  # each run writes into its own
+    Path("large/size").write_text("{cells}")
+    shown = run("init", "--command", "./md large", "--values", "cells=1,2,3", "--name", "other")
+    assert shown.code == 2 and "runs get no copy of large, which has more than 0 MiB" in shown.err
 
 
 def test_times_in_a_file_that_the_program_writes_are_found() -> None:
