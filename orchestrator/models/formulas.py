@@ -6,7 +6,7 @@ leaves unexplained is followed by curves around it, and where it explains too li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -22,11 +22,13 @@ from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import CLOCK_NOISE, Located
 from orchestrator.models.pmnf.build import AT_EDGE, SCATTERED, UNFIT
 from orchestrator.models.pmnf.exact_sums import doubtful
+from orchestrator.models.pmnf.interplay import Interplay
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
 from orchestrator.models.pmnf.options import Options
 from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.symbolic import term_text
 from orchestrator.models.unseen import Unseen, ties
 from orchestrator.types import Measurements
 
@@ -132,7 +134,7 @@ class _Weighing:
             group, located = group.take(kept), located.rows(kept)
         curves = _curves(group, located, models, self.sizes, self.saturates)
         by_law = self.laws(group, models)
-        return [*_alone(group, located, models), *_with_curves(models, curves, by_law)]
+        return [*_alone(group, located, models, curves), *_with_curves(models, curves, by_law)]
 
     def laws(self, group: data.Group, forms: Mapping[Label, PmnfModel]) -> dict[Label, Model]:
         """Return models of call paths with exact values that no formula explains everywhere."""
@@ -216,13 +218,40 @@ def _known(forms: Sequence[PmnfModel]) -> Known:
     return Known(first, lambda row: NormalForms.of(forms[row].posterior), forms)
 
 
-def _alone(group: data.Group, located: Located, forms: Mapping[Label, PmnfModel]) -> Iterator[PmnfModel]:
-    """Yield the formulas that are no exact sums, as they are where no curves speak beside them."""
+def _alone(
+    group: data.Group, located: Located, forms: Mapping[Label, PmnfModel], beside: Collection[Label]
+) -> Iterator[PmnfModel]:
+    """Yield the formulas that are taken at their word: no exact sums, and no curves speak ``beside`` them."""
     tied = ties(group.points)
     guessed = {label for label, guess in zip(group.labels, located.is_guess, strict=True) if guess}
+    rows = {label: row for row, label in enumerate(group.labels)}
     for label, form in forms.items():
-        if not form.is_exact:
-            yield _doubted(form, group.points, tied, form.smape / 100 if label in guessed else 0.0)
+        if form.is_exact or label in beside:
+            continue
+        if label in rows:
+            form = _with_interplay(form, group.points, located.rows(np.array([rows[label]])))
+        yield _doubted(form, group.points, tied, form.smape / 100 if label in guessed else 0.0)
+
+
+def _with_interplay(form: PmnfModel, points: Floats, located: Located) -> PmnfModel:
+    """Return a formula whose intervals allow for how parameters may change terms that lack them.
+
+    Only what the points leave open counts, and what they leave open at the largest values has a note. Counts
+    without noise are what the formula says.
+    """
+    if form.noise < CLOCK_NOISE:
+        return form
+    kept = np.delete(np.arange(len(points)), form.outliers)
+    points, located = points[kept], located.at_points(kept)
+    scatter = np.hypot(located.sigma[0] / np.sqrt(located.count[0]), form.posterior.misfit[0])
+    interplay = Interplay.of(form.posterior, points, located.log_value[0], scatter)
+    if interplay is None or (noted := interplay.noted(points.max(axis=0))) is None:
+        return replace(form, interplay=interplay)
+    term, parameter = noted
+    text = term_text(form.terms[np.count_nonzero(form.posterior.coefficients[0, : term + 1])])
+    name = form.parameters[parameter]
+    note = f"the points hardly show how {name} changes {text}: measure where both are large"
+    return replace(form, interplay=interplay, notes=(*form.notes, note))
 
 
 def _without_sum(form: PmnfModel) -> PmnfModel:

@@ -19,6 +19,7 @@ from orchestrator.models.base import (
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import FromPredictive, Predictive
 from orchestrator.models.pmnf.correction import factors_text
+from orchestrator.models.pmnf.interplay import Interplay
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.unchecked import Beyond
 from orchestrator.models.symbolic import sum_text
@@ -42,6 +43,8 @@ class PmnfModel(FromPredictive):
     shared_noise: float = 0.0  # part of ``noise`` that repetitions of one origin have in common
     # What intervals allow for beyond the measured range; None where the formula is taken at its word.
     unseen: Allowance | None = None
+    # Powers of parameters that its terms may have besides; None where that is not looked at.
+    interplay: Interplay | None = None
     # What speaks where no measured value checks an exact sum; None of other formulas.
     beyond: Beyond | None = None
     unvaried: Unvaried = field(default_factory=Unvaried)  # parameters that were measured at one value
@@ -92,6 +95,8 @@ class PmnfModel(FromPredictive):
             value = self._inside(points, np.exp(mean[0]))
         if self.unseen is not None:
             spread = np.hypot(spread, self.unseen.at(x))
+        if self.interplay is not None:
+            spread = np.hypot(spread, np.linalg.norm(self.interplay.causes(x), axis=0))
         own = Predictive(
             value=value,
             weights=self.posterior.weights,
@@ -137,6 +142,8 @@ class PmnfModel(FromPredictive):
         )
         if self.unseen is not None:
             own = own.with_causes(self.unseen.at(x)[None])
+        if self.interplay is not None:
+            own = own.with_causes(self.interplay.causes(x))
         if self.beyond is not None:
             own = self.beyond.belief(own, self.posterior, x, points)
         return self.unvaried.belief(own, points)
