@@ -18,7 +18,8 @@ The way of a fit, from file to file:
    what `division` hides, and `truncation` of coefficients that cannot be negative. The prior of forms is
    `candidates.log_prior`; the search ranks them by `candidates.PENALTY` per block.
 5. Categories: `categories` share forms (`category` is one of them), `borrowing` is for those with few points.
-6. Models: `build` makes the `model` with its `posterior` over `representatives` of all hypotheses.
+6. Models: `build` makes the `model` with its `posterior` over `representatives` of all hypotheses; their
+   `interplay` is what points leave open of parameters that terms lack.
 
 Beside that way: `exact_sums` of counts without noise (`peeling`, `block_sets`, `unchecked`), `neighbours` for
 what other campaigns found, and `known_form`, which fits only coefficients.
