@@ -68,9 +68,10 @@ class Interplay:
         known += _TINY * np.diag(np.maximum(known.diagonal(), 1.0))
         adjusted: Floats = np.linalg.solve(known, (slopes * weights) @ powers.T).astype(np.float64)
         own = powers - adjusted.T @ slopes
-        covariance = np.linalg.inv((own * weights) @ own.T + np.eye(len(term)) / _EXPONENT**2)
-        best = covariance @ own @ (weights * (log_value - formula.log_mean(points)[0]))
-        variance = covariance.diagonal()
+        information = (own * weights) @ own.T + np.eye(len(term)) / _EXPONENT**2
+        root = np.linalg.inv(np.linalg.cholesky(information)).T
+        best = root @ root.T @ own @ (weights * (log_value - formula.log_mean(points)[0]))
+        variance = np.sum(root**2, axis=1)
         odds_of_none = (
             (1 - _THERE) / _THERE * _EXPONENT / np.sqrt(variance) * np.exp(-(best**2) / variance / 2)
         )
@@ -80,7 +81,7 @@ class Interplay:
             term=term,
             parameter=parameter,
             adjusted=adjusted,
-            root=np.sqrt(there)[:, None] * np.linalg.cholesky(covariance),
+            root=np.sqrt(there)[:, None] * root,
         )
 
     def causes(self, x: Floats) -> Floats:

@@ -9,7 +9,9 @@ import pytest
 
 from orchestrator import registry
 from orchestrator.models.base import Model
+from orchestrator.models.pmnf.interplay import Interplay
 from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Measurement, Measurements, Point
 
 Law = Callable[[float, float], float]
@@ -27,7 +29,7 @@ def added(p: float, n: float) -> float:
 
 def shared_out(p: float, n: float) -> float:
     """Return a time of which p makes less what n adds: along lines through small n that hardly shows."""
-    return 10 + 2 * p + 0.002 * n**2 * (p / 2) ** -0.2
+    return float(10 + 2 * p + 0.002 * n**2 * (p / 2) ** -0.2)
 
 
 def fitted(law: Law, points: Iterable[tuple[int, int]], scale: float = 1.0) -> PmnfModel:
@@ -90,3 +92,19 @@ def test_units_do_not_matter() -> None:
 def test_a_formula_whose_terms_have_all_parameters_has_none() -> None:
     model = fitted(lambda p, n: 0.05 * n**2 * p, GRID)
     assert model.interplay is None
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-3, 1.0])
+def test_it_holds_for_any_noise(noise: float) -> None:
+    points = np.array([*((2, n) for n in SIZES), (4, 32)], dtype=float)
+    law = Posterior(
+        weights=np.ones(1),
+        exponents=np.array([[[[1.0, 0], [0, 0]], [[0, 0], [2, 0]]]]),
+        coefficients=np.array([[10.0, 2.0, 0.05]]),
+        covariance=np.zeros((1, 3, 3)),
+        misfit=np.zeros(1),
+    )
+    found = Interplay.of(law, points, law.log_mean(points)[0], np.full(len(points), noise))
+    assert found is not None and found.term.tolist() == [0, 1] and found.parameter.tolist() == [1, 0]
+    spread = np.linalg.norm(found.causes(np.array([[2.0, 256.0], [64.0, 512.0]])), axis=0)
+    assert np.isfinite(spread).all() and spread[0] < max(3 * noise, 1e-5) and spread[0] < spread[1]
