@@ -86,8 +86,11 @@ def apart(points: Floats, directions: Floats, x: Floats) -> Floats:
 class Allowance(Protocol):
     """What intervals of a model allow for beyond the doubt about its coefficients."""
 
-    def at(self, x: Floats) -> Floats:
-        """Return the standard deviation of the logarithm at coordinates (n, parameters), shape (n,)."""
+    def causes(self, x: Floats) -> Floats:
+        """Return what each independent cause moves the logarithm by at coordinates (n, parameters).
+
+        One standard deviation of the cause, shape (causes, n).
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +106,7 @@ class Unseen:
         """Return it for a relative scatter of the points, with these `ties`, around the formula."""
         return cls(points, directions, float(per_doubling(np.array(scatter))))
 
-    def at(self, x: Floats) -> Floats:
-        """Return the standard deviation of the logarithm at coordinates (n, parameters), shape (n,)."""
-        return np.hypot(self.per_doubling * doublings(self.points, x), apart(self.points, self.ties, x))
+    def causes(self, x: Floats) -> Floats:
+        """Return what it moves the logarithm by at coordinates (n, parameters): one cause, shape (1, n)."""
+        missed = self.per_doubling * doublings(self.points, x)
+        return np.hypot(missed, apart(self.points, self.ties, x))[None]

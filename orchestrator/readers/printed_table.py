@@ -81,9 +81,8 @@ class Table:
 
     columns: tuple[_Column, ...]
     begun: bool = False
-    has_groups: bool = (
-        False  # a header of two lines, which no rows but its own fit: empty lines do not end it
-    )
+    # Whether its header has two lines, which no rows but its own fit: empty lines do not end it.
+    has_groups: bool = False
 
     def of(self, line: str) -> tuple[Candidate, int] | None:
         """Return the time in a row, and how many numbers are behind it."""

@@ -48,8 +48,13 @@ def remedy(stop: StopReason, where: str = "DIR") -> str:
     if _NO_MODULE in stop.detail:
         return "correct executor.modules by what 'module avail' lists on a node"
     found = re.search(rf"\b({'|'.join(FailureClass)}): ", stop.detail)
-    text = _REMEDIES[FailureClass(found[1])] if found else "see why the attempts failed: orchestrator log DIR"
-    return text.replace(" DIR", f" {where}")
+    if found is None:
+        return f"see why the attempts failed: orchestrator log {where}"
+    return _remedy_of(FailureClass(found[1]), where)
+
+
+def _remedy_of(failure: FailureClass, where: str) -> str:
+    return _REMEDIES[failure].replace(" DIR", f" {where}")
 
 
 def to_continue(state: State, directory: Path) -> str:
@@ -102,8 +107,7 @@ def _of_failures(state: State, where: str) -> str:
     most = "" if number == failures.total() else f", most often ({number})"
     return (
         f"{count(failures.total(), 'attempt')} failed{most}: {often}. "
-        f"remedy: {_REMEDIES[often].replace(' DIR', f' {where}')}; orchestrator log {where} --all lists what "
-        "failed. Then, "
+        f"remedy: {_remedy_of(often, where)}; orchestrator log {where} --all lists what failed. Then, "
     )
 
 

@@ -52,6 +52,10 @@ class PmnfModel(FromPredictive):
     outliers: tuple[int, ...] = ()
 
     @property
+    def _allowances(self) -> list[Allowance]:
+        return [item for item in (self.unseen, self.interplay) if item is not None]
+
+    @property
     def is_exact(self) -> bool:
         """Whether the values are exact, and the members are sums that explain all of them."""
         return self.beyond is not None
@@ -93,10 +97,8 @@ class PmnfModel(FromPredictive):
         with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
             mean, spread = self.posterior.log_moments(x)
             value = self._inside(points, np.exp(mean[0]))
-        if self.unseen is not None:
-            spread = np.hypot(spread, self.unseen.at(x))
-        if self.interplay is not None:
-            spread = np.hypot(spread, np.linalg.norm(self.interplay.causes(x), axis=0))
+        for allowance in self._allowances:
+            spread = np.hypot(spread, np.linalg.norm(allowance.causes(x), axis=0))
         own = Predictive(
             value=value,
             weights=self.posterior.weights,
@@ -140,10 +142,8 @@ class PmnfModel(FromPredictive):
             rough_is_measured=self.posterior.correction is not None,
             noise=self.noise,
         )
-        if self.unseen is not None:
-            own = own.with_causes(self.unseen.at(x)[None])
-        if self.interplay is not None:
-            own = own.with_causes(self.interplay.causes(x))
+        for allowance in self._allowances:
+            own = own.with_causes(allowance.causes(x))
         if self.beyond is not None:
             own = self.beyond.belief(own, self.posterior, x, points)
         return self.unvaried.belief(own, points)

@@ -133,10 +133,10 @@ class _Unconfirmed:
     longest: float  # seconds that it says of the longest point with an undisturbed run
     per_doubling: float  # standard deviation of the logarithm of the time, per doubling of that
 
-    def at(self, x: Floats) -> Floats:
-        """Return the standard deviation of the logarithm at coordinates (n, parameters), shape (n,)."""
+    def causes(self, x: Floats) -> Floats:
+        """Return what it moves the logarithm by at coordinates (n, parameters): one cause, shape (1, n)."""
         longer = np.log2(np.maximum(self.posterior.best(x) / self.longest, 1.0))
-        return np.asarray(self.per_doubling * longer, np.float64)
+        return np.asarray(self.per_doubling * longer, np.float64)[None]
 
 
 def _unconfirmed(prior: _FittedPrior) -> _Unconfirmed | None:

@@ -102,7 +102,7 @@ function spending(ledger) {
     }),
     data: () => ({ columns: ["time", "spent", "reserved", "budget"], rows: ledger.time.map((time, index) => [clock(time),
       number(spent[index]), number(reserved?.[index]), number(budget?.[index])]) }),
-    label: () => `${quantity(spent.at(-1), costUnit())} spent of a budget of ${quantity(budget?.at(-1), costUnit())}.`,
+    label: () => `${cost(ledger.spent.at(-1))} spent of a budget of ${cost(ledger.budget?.at(-1))}.`,
   }).element;
 }
 
