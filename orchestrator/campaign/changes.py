@@ -334,20 +334,10 @@ def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | N
 
     Runs that failed measured nothing that could be mixed: their template may be corrected.
     """
-    if all(chosen.raw.get(key) == old.get(key) for key in ("template", "constraints")):
-        return None
-    former = replace(
-        chosen,
-        template=old.get("template"),
-        template_source="the former template",
-        constraints=tuple(old["constraints"]),
-    )
     for point in _begun(known, *_MEASURE):
-        before, after = (_command(campaign, point) for campaign in (former, chosen))
-        if before == after:
-            before, after = (_resources(campaign, point) for campaign in (former, chosen))
+        before, after = _starts(chosen, old, point)
         if before != after:
-            key = "template" if former.template != chosen.template else "constraints"
+            key = "template" if old.get("template") != chosen.template else "constraints"
             first, second = _differing(before, after)
             return (
                 f"{key}: {point} was started with {_shortened(first)!r}, and would be with "
@@ -355,6 +345,28 @@ def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | N
                 "campaign: orchestrator run CAMPAIGN.yaml --directory DIR. Nothing was changed"
             )
     return None
+
+
+def starts_alike(chosen: Campaign, old: Mapping[str, Any], point: Point) -> bool:
+    """Return whether runs at a point start as they did when ``old``, as journaled, was the campaign."""
+    before, after = _starts(chosen, loader.normalised(old), point)
+    return before == after
+
+
+def _starts(chosen: Campaign, old: Mapping[str, Any], point: Point) -> tuple[str, str]:
+    """Return the commands of a run before and after a change, or its resources if only these differ."""
+    if all(chosen.raw.get(key) == old.get(key) for key in ("template", "constraints")):
+        return "", ""
+    former = replace(
+        chosen,
+        template=old.get("template"),
+        template_source="the former template",
+        constraints=tuple(old["constraints"]),
+    )
+    before, after = (_command(campaign, point) for campaign in (former, chosen))
+    if before == after:
+        before, after = (_resources(campaign, point) for campaign in (former, chosen))
+    return before, after
 
 
 def _command(campaign: Campaign, point: Point) -> str:

@@ -11,11 +11,11 @@ import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from orchestrator import __version__
 from orchestrator.campaign import loader
-from orchestrator.campaign.changes import read_keys, without
+from orchestrator.campaign.changes import read_keys, starts_alike, without
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.yaml import dump
 from orchestrator.control import existing
@@ -161,7 +161,7 @@ def _read(
     unreadable: dict[Attempt, str] = {}
     discarded: list[Run] = []
     read = 0
-    for ended in _settled(entries, known, directory, built.campaign.measure.exit_codes):
+    for ended in _settled(entries, known, directory, built.campaign):
         attempt = ended.event.attempt
         try:
             samples = measured(built, directory / RUNS / attempt.id, attempt.run.kind)
@@ -190,10 +190,13 @@ class _Ended(NamedTuple):
     round: int
 
 
-def _settled(
-    entries: Sequence[Entry], known: State, directory: Path, exit_codes: Container[int]
-) -> Iterator[_Ended]:
-    """Yield the accepted attempts, and the last of each other run whose output may be read now."""
+def _settled(entries: Sequence[Entry], known: State, directory: Path, campaign: Campaign) -> Iterator[_Ended]:
+    """Yield the accepted attempts, and the last of each other run whose output may be read now.
+
+    Attempts from before the template was corrected, which started otherwise, are no measurements.
+    """
+    raw: Mapping[str, Any] = {}
+    rules: dict[Attempt, Mapping[str, Any]] = {}
     packs: dict[Attempt, str] = {}
     ended: dict[Attempt, _Ended] = {}
     number = 0
@@ -201,14 +204,18 @@ def _settled(
         match entry.event:
             case events.RoundProposed(round=number):
                 pass
+            case events.CampaignStarted(campaign=raw) | events.CampaignChanged(campaign=raw):
+                pass
             case events.AttemptIntended(attempt=attempt, pack=pack):
-                packs[attempt] = pack
+                packs[attempt], rules[attempt] = pack, raw
             case events.AttemptFinished(attempt=attempt) as event:
                 ended[attempt] = _Ended(event, packs[attempt], number)
     last = {
         attempt.run: attempt
         for attempt, item in ended.items()
-        if _may_be_read(item.event, directory, exit_codes) and known.runs[attempt.run].status in UNREADABLE
+        if known.runs[attempt.run].status in UNREADABLE
+        and _may_be_read(item.event, directory, campaign.measure.exit_codes)
+        and starts_alike(campaign, rules[attempt], attempt.run.point)
     }
     for attempt, item in ended.items():
         if _is_accepted(known, attempt) or last.get(attempt.run) == attempt:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.campaign.definition import Campaign
 from orchestrator.control import existing, session
 from orchestrator.control.reread import reread, rules
 from orchestrator.errors import CampaignError, JournalError
@@ -127,6 +128,26 @@ def test_what_could_not_be_read_becomes_a_measurement(tmp_path: Path) -> None:
     assert attempt["samples"] == {"time": {"main": 10.5}} and attempt["read_again"]
     # It can go on from here: nothing is left to measure.
     assert session.run(load(), tmp_path, session.Hooks(again=True)).attempts_settled == 3
+
+
+def test_what_another_template_started_is_no_measurement_of_this_one(tmp_path: Path) -> None:
+    """Nothing could be read of three runs; with the corrected template, one at a time ran until a stop."""
+
+    def scripted(size: str, *overrides: str) -> Campaign:
+        campaign = CAMPAIGN.replace("  arguments:", "  #")
+        command = f"template: \"{{{{launcher}}}} {{{{executable}}}} -c 'echo total {size} s'\""
+        return campaigns.load(*overrides, text=f"{campaign}{command}\n")
+
+    session.run(scripted("{{n}}", NOWHERE), tmp_path)
+    few = ("strategy.batch_size=1", "stop.failures=2")
+    session.run(scripted("{{n * 60}}", NOWHERE, *few), tmp_path, session.Hooks(again=True))
+    again = {
+        int(run.point["n"]) for run, item in existing.replayed(tmp_path).runs.items() if item.attempts > 1
+    }
+    assert 0 < len(again) < 3
+    found = reread(tmp_path, scripted("{{n * 60}}", *few))
+    assert found.recovered == len(again)
+    assert values(existing.replayed(tmp_path)) == {n: 60.0 * n for n in again}
 
 
 def test_what_was_recovered_is_as_if_it_had_been_read_at_once(tmp_path: Path) -> None:
