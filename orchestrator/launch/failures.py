@@ -161,6 +161,12 @@ _FAILED = re.compile(
     r"|\bNOT CONVERGED\b",
     re.MULTILINE,
 )
+# A message of a failure has one of these; an output without any, such as times of GNU time, has no reason.
+_TROUBLE = re.compile(
+    r"error|fail|fault|fatal|abort|exception|trace|kill|signal|cannot|can't|invalid|denied|unknown|missing"
+    r"|\b(?:no|not|un\w+)\b",
+    re.IGNORECASE,
+)
 _OF_LOADER = re.compile(r"shared (?:object|librar)|command not found|execvp?\b|cannot start", re.IGNORECASE)
 
 # The job itself may end in good order after one of its steps was out of memory.
@@ -218,12 +224,17 @@ def said(texts: Mapping[str, str], timed_out: bool = False) -> str:
     """Return what outputs say of a failure, and the name of the output; empty where nothing says anything.
 
     What stands below a heading such as ``Fatal error:`` counts before the last telling line: traces, advice
-    and banners may follow it.
+    and banners may follow it. Where that output speaks of no trouble, the line of another that says that the
+    program failed does.
     """
     last = last_telling_line(texts, timed_out)
     if last is None:
         return ""
     name, line = last
+    if not _TROUBLE.search(texts[name]):
+        for other, printed in texts.items():
+            if failure := says_it_failed([printed]):
+                return f"{other}: {failure}"
     text = _RANK.sub("", texts[name])
     found = _HEADING.search(text)
     if found is None:

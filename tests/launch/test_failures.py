@@ -270,6 +270,14 @@ def test_without_a_heading_the_last_line_is_said() -> None:
     assert said({"stderr": "", "stdout": ""}) == ""
 
 
+def test_times_on_one_output_do_not_hide_the_error_on_the_other() -> None:
+    times = "real 0.12\nuser 0.10\nsys 0.01\n"
+    printed = "step 1\nERROR: box too small\n0 steps done\n"
+    assert said({"stderr": times, "stdout": printed}) == "stdout: ERROR: box too small"
+    assert said({"stderr": times, "stdout": "error: 1e-9\ndone\n"}) == "last line of stderr: sys 0.01"
+    assert said({"stderr": f"{ERROR}\n", "stdout": printed}) == f"last line of stderr: {ERROR}"
+
+
 def test_where_open_mpi_could_not_print_its_message_the_line_before_is_telling() -> None:
     noise = (
         "[n1:24095] [[13025,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer in file "
