@@ -105,6 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(ramble.experiments([_proposal(item, question.unit) for item in suggestions]), end="")
     elif suggestions:
         tables.console().print(_table(suggestions, question.unit))
+        print(_what_it_costs(suggestions, question), end="")
     else:
         print(_nothing(answer, question.unit), file=_other(arguments))
     return 0
@@ -153,6 +154,15 @@ def _campaign(arguments: argparse.Namespace) -> Campaign | None:
     """Return the campaign that says how many cores a run occupies; None where ``--processes`` does."""
     directory = campaign_directory(arguments.inputs)
     return None if directory is None or arguments.processes is not None else existing.load(directory)
+
+
+def _what_it_costs(suggestions: Sequence[Suggestion], question: Question) -> str:
+    """Return a line: what all suggestions cost, and that there may be more; empty while it is unknown."""
+    costs = [item.cost for item in suggestions if item.cost is not None]
+    if len(costs) < len(suggestions):
+        return ""
+    spent, budget = in_unit(sum(costs), question.unit), format_cost(question.budget, question.unit)
+    return f"{spent} of {budget}. Suggest again once they are measured: what is best next depends on them\n"
 
 
 def _table(suggestions: Sequence[Suggestion], unit: CostUnit) -> Table:

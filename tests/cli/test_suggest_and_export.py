@@ -191,6 +191,7 @@ def test_a_suggestion_for_humans(measured: Path) -> None:
     assert result.code == 0
     assert "core-hours" in result.out
     assert "P(p=" in result.out
+    assert " of 1 core-hours. Suggest again" in result.out
 
 
 def test_costs_are_in_the_unit_of_the_budget(measured: Path) -> None:
