@@ -1,13 +1,16 @@
-"""Files: atomic writes, identity, hashes; how instants and secrets are written in them."""
+"""Files: atomic writes, full disks, identity, hashes; how instants and secrets are written in them."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import time
 from pathlib import Path
 
 YAML_SUFFIXES = (".yaml", ".yml")
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Error numbers of a full disk, an exhausted quota, and a limit on the size of files."""
 SECRET_WORDS = ("TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL", "AUTH", "COOKIE")
 
 

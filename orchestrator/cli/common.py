@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchestrator.api import points
 from orchestrator.errors import CampaignError
-from orchestrator.journal.writer import FULL
+from orchestrator.storage import FULL
 from orchestrator.types import Measurements, Point, Value, format_value
 from orchestrator.units import did_you_mean
 

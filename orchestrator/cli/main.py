@@ -16,8 +16,8 @@ from orchestrator.cli.pipes import discard_output
 from orchestrator.errors import JournalWriteError, OrchestratorError
 from orchestrator.executors import inherited  # noqa: F401 (before libraries change what it looks at)
 from orchestrator.executors.slurm.silence import when_silent
-from orchestrator.journal.writer import FULL
 from orchestrator.models.compiling import when_compiling
+from orchestrator.storage import FULL
 from orchestrator.units import did_you_mean
 
 _COMPILING = "compiling the modeler, once, about 30 s ..."

@@ -14,7 +14,6 @@ from orchestrator import registry
 from orchestrator.api.fit import chosen_modeler, learned_from
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common
-from orchestrator.control import assembly, existing
 from orchestrator.models import processes, scaling
 from orchestrator.models.base import Modeler
 from orchestrator.models.progress import Listener, listening
@@ -79,14 +78,19 @@ def modeler(
     CampaignError
         For options that it does not take, and priors that tell it nothing.
     """
+
+    def options(name: str) -> dict[str, object]:
+        learned = {} if known is None else learned_from(known, name, priors or {})
+        return {**_options(arguments, name), **learned}
+
     directory = campaign_directory(arguments.inputs)
-    campaign = None if directory is None or arguments.modeler is not None else existing.load(directory)
-    name = arguments.modeler or (DEFAULT if campaign is None else campaign.model.name)
-    learned = {} if known is None else learned_from(known, name, priors or {})
-    given = {**_options(arguments, name), **learned}
-    if campaign is None:
-        return chosen_modeler(name, given)
-    return assembly.modeler(campaign, given)
+    if directory is None or arguments.modeler is not None:
+        name = arguments.modeler or DEFAULT
+        return chosen_modeler(name, options(name))
+    from orchestrator.control import assembly, existing  # a third of the time that a small file takes
+
+    campaign = existing.load(directory)
+    return assembly.modeler(campaign, options(campaign.model.name))
 
 
 def _options(arguments: argparse.Namespace, name: str) -> dict[str, object]:

@@ -18,13 +18,11 @@ from orchestrator.errors import JournalError, JournalWriteError
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry, encode
 from orchestrator.journal.file import FILE_NAME, Position, scan
-from orchestrator.storage import write_atomically
+from orchestrator.storage import FULL, write_atomically
 
 LOCK_NAME = "controller.lock"
 HOLDER_NAME = "controller.json"
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Error numbers of a full disk, an exhausted quota, and a limit on the size of files."""
-SPACE = FULL - {errno.EFBIG}
+_SPACE = FULL - {errno.EFBIG}
 """Those that pass when somebody frees some space."""
 Patience = Callable[[OSError], bool]
 """Waits after a write that failed for want of space; returns whether to try again."""
@@ -59,7 +57,7 @@ def persistently(write: Callable[[], None], patience: Patience | None) -> None:
 
 def waited(error: BaseException | None, patience: Patience | None) -> bool:
     """Wait where an error is a want of space and there is patience; return whether to try again."""
-    if not isinstance(error, OSError) or error.errno not in SPACE:
+    if not isinstance(error, OSError) or error.errno not in _SPACE:
         return False
     return patience is not None and patience(error)
 
