@@ -13,7 +13,7 @@ from orchestrator.control.assembly import assemble
 from orchestrator.control.execution import true_values
 from orchestrator.control.rehearsal import Rehearsal
 from orchestrator.journal.measurements import ELAPSED, measurements
-from orchestrator.journal.state import RunStatus, State
+from orchestrator.journal.state import State, runs_measured
 from orchestrator.readers.load import load
 from orchestrator.resources import core_hours
 from orchestrator.types import Point
@@ -40,7 +40,7 @@ def document(rehearsal: Rehearsal, state: State, models: Sequence[Mapping[str, A
         "budget": core_hours(rehearsal.campaign.stop.budget),
         "shown_in": rehearsal.campaign.stop.unit,
         "rounds": state.rounds_completed,
-        "runs": sum(item.status is RunStatus.MEASURED for item in state.runs.values()),
+        "runs": runs_measured(state),
         "wall_seconds": state.time - (state.time if state.started is None else state.started),
         "queue_delay": options.queue_delay,
         "stop_rule": None if stop is None else stop.rule,

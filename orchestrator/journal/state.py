@@ -312,6 +312,11 @@ def has_measured(state: State) -> bool:
     return any(item.status is RunStatus.MEASURED for item in state.runs.values())
 
 
+def runs_measured(state: State) -> int:
+    """Return how many runs were measured."""
+    return sum(item.status is RunStatus.MEASURED for item in state.runs.values())
+
+
 def given_up(state: State) -> list[tuple[str, str]]:
     """Return the names of the runs that were given up, with the reasons; in order."""
     found = [(run.id, item.reason) for run, item in state.runs.items() if item.status is RunStatus.GIVEN_UP]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import __version__
-from orchestrator.journal.state import RunStatus, State
+from orchestrator.journal.state import RunStatus, State, runs_measured
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.storage import write_atomically
 from orchestrator.types import Point
@@ -244,7 +244,7 @@ def document(
         "campaign": state.campaign.get("name"),
         "id": state.id,
         "round": state.rounds_completed,
-        "measured": _measured(state),
+        "measured": runs_measured(state),
         "discards": state.discards,
         "basis": basis,
         "models": [describe(model, [point] if point else []) for model in models],
@@ -326,7 +326,7 @@ _SHOWN = {"callpath", "metric", "expression", "normal_form", "smape", "predictio
 
 def _no_models(state: State) -> str | None:
     """Return why there are no models of a state; None where nothing was measured."""
-    if not _measured(state):
+    if not runs_measured(state):
         return None
     if not state.rounds_completed:
         return "the first round is not completed"
@@ -337,7 +337,7 @@ def _difference(found: Mapping[str, Any], state: State) -> str:
     """Return how models differ from those of a state, in words."""
     if int(found.get("discards") or 0) != state.discards:
         return "since then measurements were discarded or restored"
-    since = _measured(state) - int(found.get("measured") or 0)
+    since = runs_measured(state) - int(found.get("measured") or 0)
     if since > 0:
         return f"they are those after round {found.get('round')}; {count(since, 'run')} measured since then"
     return "since then outputs were read again, or the rules or the program changed"
@@ -348,17 +348,13 @@ def _is_validated(state: State) -> bool:
     return run is not None and state.runs[run].status is RunStatus.MEASURED
 
 
-def _measured(state: State) -> int:
-    return sum(item.status is RunStatus.MEASURED for item in state.runs.values())
-
-
 def _basis(directory: Path, state: State) -> str:
     """Return a digest of all that decides about models: program, campaign, and how many runs were measured.
 
     Which runs count, and what they have measured, changes only where runs are measured, outputs are read
     again, or measurements are discarded or restored. So numbers say which ones they are.
     """
-    measured = _measured(state)
+    measured = runs_measured(state)
     validated = _is_validated(state)
     try:
         rules = (directory / "campaign.yaml").read_bytes()  # a user may have edited it

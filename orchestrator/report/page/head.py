@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.journal.state import RunStatus, is_rehearsal
+from orchestrator.journal.state import is_rehearsal, runs_measured
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.symbolic import terms_of
 from orchestrator.report import extrapolation
@@ -19,7 +19,7 @@ from orchestrator.report.tables import configuration, fastest_lines
 from orchestrator.report.wording import clock, discarded_lines, moment, place, rehearsed
 from orchestrator.storage import iso
 from orchestrator.types import format_value
-from orchestrator.units import campaign_unit, count, format_cost, format_duration, uncertainty
+from orchestrator.units import campaign_unit, count, format_cost, format_duration, listed, uncertainty
 
 _DIGEST = 12  # characters of a hash that are shown
 _MOST_HOSTS = 8
@@ -133,10 +133,8 @@ def _where(history: History) -> Iterable[dict[str, Any]]:
         if node and course.state == "measured"
     )
     if hosts:
-        most = hosts.most_common(_MOST_HOSTS)
-        some = ", ".join(f"{node} ({count(number, 'run')})" for node, number in most)
-        more = f" and {len(hosts) - _MOST_HOSTS} more" if len(hosts) > _MOST_HOSTS else ""
-        yield _fact("Ran on", some + more)
+        named = [f"{node} ({count(number, 'run')})" for node, number in hosts.most_common()]
+        yield _fact("Ran on", listed(named, _MOST_HOSTS))
     controllers = dict.fromkeys(item.host for item in history.controllers if item.host)
     versions = dict.fromkeys(f"orchestrator {item.version}" for item in history.controllers if item.version)
     pythons = dict.fromkeys(
@@ -171,11 +169,10 @@ def _spent(history: History) -> Iterable[dict[str, Any]]:
     lost = f"; {format_cost(failed, unit)} of it for failed attempts" if failed else ""
     spent = f"{format_cost(state.spent, unit)} of {format_cost(budget, unit)}"
     yield _fact("Cost", spent, (lost + reserved)[2:] or None)
-    measured = sum(item.status is RunStatus.MEASURED for item in state.runs.values())
     failures = sum(course.state == "failed" for course in history.attempts.values())
     yield _fact(
         "Runs",
-        f"{count(measured, 'run')} measured in {count(state.rounds_completed, 'round')}",
+        f"{count(runs_measured(state), 'run')} measured in {count(state.rounds_completed, 'round')}",
         f"{count(len(history.attempts), 'attempt')}, {failures} failed",
     )
 
