@@ -226,6 +226,11 @@ def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
     return f"{separator.join(names[:most])}{more}"
 
 
+def without_controls(text: str) -> str:
+    """Return a text without control characters, which a terminal would obey: programs may print any."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def plain(value: float, digits: int = 3) -> str:
     """Return a figure with so many significant digits, never with an exponent: ``160``, ``0.0027``."""
     return format(Decimal(f"{value:.{digits}g}"), "f")

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.units import without_controls
+
 # Who speaks, at the beginning of a line. srun may put the rank and a colon before it (--label).
 _SLURM = (
     r"^(?:\d+: )?(?:srun|slurmstepd|slurmd|sbcast|slurm_load_\w+)(?:-[\w.-]+)?(?:\[[^\]]*\])?: "
@@ -262,4 +264,4 @@ def printed_line(text: str, position: int) -> str:
 
 def printable(line: str) -> str:
     """Return the beginning of a line that a program printed, without control characters."""
-    return "".join(c if c.isprintable() else "?" for c in line.strip()[:200])
+    return without_controls(line.strip()[:200])

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from orchestrator.report.wording import REHEARSAL, moment, since_start
-from orchestrator.units import count, hours_in
+from orchestrator.units import count, hours_in, without_controls
 
 _DISCARDED = " (their cost counts, what they measured does not)"
 _KEPT = 3  # lines about failures of one kind in a row; the rest is only counted
@@ -49,8 +49,7 @@ def render(history: Mapping[str, Any], everything: bool = False) -> str:
         "what happened",
         *_events(history["events"], everything, history["started"] if history["virtual"] else None),
     ]
-    # The last output of a program may hold control sequences, which a terminal would obey.
-    return "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in lines)
+    return "\n".join(map(without_controls, lines))
 
 
 def _period(history: Mapping[str, Any]) -> Iterator[str]:

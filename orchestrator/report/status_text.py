@@ -110,7 +110,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
         f"campaign {status['campaign']} ({status['id']}): {standing(status)}, round {status['round']}",
         *[REHEARSAL] * bool(status["virtual"]),
         f"{unit}: {spent} spent, {reserved} reserved, {left} left of {budget}{kept}",
-        f"runs: {_numbers(status['runs']) or 'none yet'}; {count(status['points'], 'point')} measured",
+        runs_line(status),
     ]
     if any(status["effort_runs"].values()):
         lines.append(f"of these count effort: {_numbers(status['effort_runs'])}")
@@ -181,6 +181,11 @@ def _controller_lines(status: Mapping[str, Any], directory: Path | None) -> list
         return [f"no controller is running{since}{resume}"]
     killed = f"{known} was killed or its machine failed after {when}"
     return [f"no controller is running: {killed}{resume}"]
+
+
+def runs_line(status: Mapping[str, Any]) -> str:
+    """Return how many runs there are in each status, and at how many points was measured."""
+    return f"runs: {_numbers(status['runs']) or 'none yet'}; {count(status['points'], 'point')} measured"
 
 
 def _numbers(counted: dict[str, int]) -> str:

@@ -16,12 +16,12 @@ from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import wanted_of
 from orchestrator.report.models_document import label, shown
-from orchestrator.report.status_text import pace_line, standing
+from orchestrator.report.status_text import pace_line, runs_line, standing
 from orchestrator.report.tables import interval, predicted
 from orchestrator.report.wording import about, instant, moment, smape, uncertainty_line
 from orchestrator.storage import iso
 from orchestrator.types import Point
-from orchestrator.units import count, hours_in
+from orchestrator.units import hours_in, without_controls
 
 _BAR = 30  # characters
 _FLIGHT = ("in flight", "node", "state", "since", "for", "limit", "job")
@@ -71,8 +71,7 @@ def _head(document: Mapping[str, Any], width: int) -> list[Text]:
         title.append(since * (len(title) + len(since) + len(_QUIT) <= width), style="default")
     title.append(_tail(width - len(title)), style="dim")
     lines = [title, _bar(document["cost"])]
-    figures = ", ".join(f"{number} {name}" for name, number in document["runs"].items() if number)
-    lines.append(Text(f"runs: {figures or 'none yet'}; {count(document['points'], 'point')} measured"))
+    lines.append(Text(runs_line(document)))
     if document["stop_reason"]:
         lines.append(
             Text(f"stop rule: {document['stop_reason']['rule']} ({document['stop_reason']['detail']})")
@@ -203,9 +202,8 @@ def _log(document: Mapping[str, Any], width: int, most: int) -> RenderableType:
     """Return the last decisions and events, whole lines wrapped at words, the newest at the end."""
     lines: list[Text] = []
     for item in reversed(document["events"][-most:] if most else []):
-        # The last output of a program may hold control sequences, which a terminal would obey.
-        text = "".join(c if c.isprintable() else "?" for c in item["text"])
-        wrapped = _fitting([Text(f"{_time(item['time'], document['virtual'])}  {text}")], width)
+        when, text = _time(item["time"], document["virtual"]), without_controls(item["text"])
+        wrapped = _fitting([Text(f"{when}  {text}")], width)
         if len(lines) + len(wrapped) > most:
             break
         lines = [*wrapped, *lines]
