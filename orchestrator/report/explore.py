@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from orchestrator.models.base import Floats
 from orchestrator.report.explore_samples import Column, Samples, samples
@@ -151,19 +152,15 @@ def _findings(
 
 def _alike(responses: tuple[Column, ...], shares: Floats) -> list[str]:
     """Say which responses one of them can stand for: those in one cluster at `_SAME_RESPONSE`."""
-    left = list(range(len(responses)))
-    texts = []
-    while left:
-        group, waiting = {left[0]}, [left[0]]
-        while waiting:
-            near = set(np.flatnonzero(shares[waiting.pop()] >= _SAME_RESPONSE).tolist()) - group
-            group |= near
-            waiting += near
-        left = [k for k in left if k not in group]
-        if len(group) > 1:
-            names = ", ".join(responses[k].name for k in sorted(group))
-            texts.append(f"one model may stand for all of these, which rise and fall together: {names}")
-    return texts
+    number, clusters = connected_components(shares >= _SAME_RESPONSE)
+    groups: list[list[str]] = [[] for _ in range(number)]
+    for response, cluster in zip(responses, clusters, strict=True):
+        groups[cluster].append(response.name)
+    return [
+        f"one model may stand for all of these, which rise and fall together: {', '.join(names)}"
+        for names in groups
+        if len(names) > 1
+    ]
 
 
 def document(exploration: Exploration) -> dict[str, Any]:

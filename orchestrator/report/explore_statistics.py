@@ -206,7 +206,7 @@ def _cramer(first: Floats, second: Floats) -> float:
     """Return Cramér's V squared, with the correction of Bergsma (2013)."""
     table = np.asarray(stats.contingency.crosstab(first, second).count, dtype=float)
     n, (rows, columns) = table.sum(), table.shape
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    expected = stats.contingency.expected_freq(table)
     phi = float(np.sum((table - expected) ** 2 / expected)) / n
     less = max(0.0, phi - (rows - 1) * (columns - 1) / (n - 1))
     size = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1)) - 1
