@@ -247,7 +247,7 @@ def _badges(model: Model, subject: Subject, there: tuple[float, float, float]) -
 def _measured(model: Model, answers: Answers, runs: Runs, is_kept: bool) -> dict[str, Any]:
     if not is_kept:
         return {"measured": None, "predicted_at_runs": None, "outliers": []}
-    values = runs.of(model)
+    values = runs.of(key_of(model))
     return {
         "measured": packed(values),
         "predicted_at_runs": packed(answers.over(runs.points).value),
@@ -285,12 +285,7 @@ def curves(model: Model, lines: Sequence[Line], answers: Answers | None = None) 
         {
             "line": k,
             **bands(answers.over(points)),
-            "change_points": [at for name, at in _changes(model) if name == line.parameter],
+            "change_points": [at for name, at in getattr(model, "changes", ()) if name == line.parameter],
         }
         for k, (line, points) in enumerate(zip(lines, along, strict=True))
     ]
-
-
-def _changes(model: Model) -> Sequence[tuple[str, float]]:
-    """Return parameters with the values at which a model changes."""
-    return getattr(model, "changes", ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -16,20 +15,6 @@ from orchestrator.resources import core_hours
 from orchestrator.types import Point, Run
 
 _MOST_EXCLUDED = 400  # points that the constraints exclude
-
-
-@dataclass(slots=True)
-class _Seen:
-    runs: list[tuple[Run, RunState]] = field(default_factory=list)
-
-    @property
-    def state(self) -> str:
-        statuses = {item.status for _, item in self.runs}
-        if RunStatus.MEASURED in statuses:
-            return "measured"
-        if statuses & {RunStatus.WAITING, RunStatus.IN_FLIGHT}:
-            return "next"
-        return "failed" if statuses & {RunStatus.GIVEN_UP, RunStatus.FAILED} else "rejected"
 
 
 def points(
@@ -46,10 +31,10 @@ def points(
     space
         The points of its space; none where they are too many to be shown.
     """
-    seen: dict[Point, _Seen] = {}
+    seen: dict[Point, list[tuple[Run, RunState]]] = {}
     for run, item in history.state.runs.items():
-        seen.setdefault(run.point, _Seen()).runs.append((run, item))
-    described = [_point(point, item, history) for point, item in seen.items()]
+        seen.setdefault(run.point, []).append((run, item))
+    described = [_point(point, runs, history) for point, runs in seen.items()]
     rest = (pair for pair in excluded if pair[0] not in seen)
     described += [_unseen(point, "infeasible", reason) for point, reason in islice(rest, _MOST_EXCLUDED)]
     known = failing.regions(history.state)
@@ -62,18 +47,28 @@ def points(
     return described
 
 
-def _point(point: Point, seen: _Seen, history: History) -> dict[str, Any]:
-    validation = history.state.validation
-    runs = sorted(seen.runs, key=lambda pair: (pair[0].kind, pair[0].repetition))
+def _point(point: Point, seen: list[tuple[Run, RunState]], history: History) -> dict[str, Any]:
+    validation, state = history.state.validation, _state(item.status for _, item in seen)
+    runs = sorted(seen, key=lambda pair: (pair[0].kind, pair[0].repetition))
     return {
         "point": place(point),
-        "state": seen.state,
+        "state": state,
         "cost": core_hours(sum(item.cost for _, item in runs)),
         "runs": sum(item.status is RunStatus.MEASURED for _, item in runs),
         "round": history.round_of.get(point),
         "validation": any(run == validation for run, _ in runs),
-        "reason": _reason(runs, seen.state, history.reasons),
+        "reason": _reason(runs, state, history.reasons),
     }
+
+
+def _state(statuses: Iterable[RunStatus]) -> str:
+    """Return what became of a point whose runs have these statuses."""
+    there = set(statuses)
+    if RunStatus.MEASURED in there:
+        return "measured"
+    if there & {RunStatus.WAITING, RunStatus.IN_FLIGHT}:
+        return "next"
+    return "failed" if there & {RunStatus.GIVEN_UP, RunStatus.FAILED} else "rejected"
 
 
 def _reason(runs: list[tuple[Run, RunState]], state: str, reasons: Mapping[Run, str]) -> str:

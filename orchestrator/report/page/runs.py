@@ -10,7 +10,7 @@ import numpy as np
 
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.journal.state import RunState, RunStatus, State
-from orchestrator.models.base import Floats, Integers, Model, holds_at
+from orchestrator.models.base import Floats, Integers, Key, inside
 from orchestrator.report.page.encoding import place
 from orchestrator.types import Measurements, Point, Run
 
@@ -27,13 +27,11 @@ class Runs:
     documents: tuple[dict[str, Any], ...]
     values: Mapping[tuple[str, str], Floats]
 
-    def of(self, model: Model) -> Floats:
-        """Return what a model is compared with, shape (runs,): NaN in runs of other categories."""
-        values = self.values.get((model.callpath, model.metric), np.full(len(self.points), np.nan))
-        if not model.category:
-            return values
-        here = np.array([holds_at(model, point) for point in self.points], dtype=bool)
-        return np.where(here, values, np.nan)
+    def of(self, key: Key) -> Floats:
+        """Return what the model of a key is compared with, shape (runs,): NaN in runs of other categories."""
+        callpath, metric, category = key
+        values = self.values.get((callpath, metric), np.full(len(self.points), np.nan))
+        return inside(self.points, category, values)
 
     def groups(self) -> Integers:
         """Return a number per run that is the same for runs at the same point."""

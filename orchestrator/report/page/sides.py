@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from orchestrator.models.base import Key, Model, is_of, key_of
+from orchestrator.models.base import Key, Model, key_of
 from orchestrator.models.comparison.pairs import Aligned
 from orchestrator.report.page import runs
 from orchestrator.report.page.callpaths import Line, curves, lines_through
@@ -64,10 +62,8 @@ def _key(row: Row) -> Key:
 
 def _side(key: Key, measured: Runs, models: Mapping[Key, Model], lines: Sequence[Line]) -> dict[str, Any]:
     model = models.get(key) or models.get((*key[:2], ()))
-    values = measured.values.get(key[:2], np.full(len(measured.points), np.nan))
-    here = np.array([is_of(point, key[2]) for point in measured.points], dtype=bool)
     return {
         "expression": None if model is None else model.expression,
-        "measured": packed(np.where(here, values, np.nan)),
+        "measured": packed(measured.of(key)),
         "curves": [] if model is None else curves(model, lines),
     }
