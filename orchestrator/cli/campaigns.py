@@ -86,12 +86,12 @@ def _print(rows: list[dict[str, Any]], folder: Path) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
+    from orchestrator.report.tables import titled
     from orchestrator.report.wording import last_event
 
-    table = Table(show_edge=False, pad_edge=False)
+    table = titled()
     for name in ("campaign", "application", "parameters", "state"):
         table.add_column(name)
     table.add_column("core-hours", justify="right", no_wrap=True)

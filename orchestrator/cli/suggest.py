@@ -166,7 +166,7 @@ def _what_it_costs(suggestions: Sequence[Suggestion], question: Question) -> str
 
 
 def _table(suggestions: Sequence[Suggestion], unit: CostUnit) -> Table:
-    table = Table(show_edge=False, pad_edge=False)
+    table = tables.titled()
     for heading in ("point", "repetitions", unit, "why"):
         table.add_column(heading, overflow="fold")
     for item in suggestions:

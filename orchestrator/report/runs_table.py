@@ -13,6 +13,7 @@ from rich.text import Text
 from orchestrator import expressions
 from orchestrator.errors import CampaignError
 from orchestrator.journal.state import InFlight, RunState, RunStatus, State, is_rehearsal
+from orchestrator.report.tables import titled
 from orchestrator.report.wording import instant, moment
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -49,13 +50,8 @@ def rows(state: State) -> list[dict[str, Any]]:
     skipped, given up or discarded.
     """
     flights = {attempt.run: flight for attempt, flight in state.in_flight.items()}
-    ordered = sorted(state.runs.items(), key=lambda pair: _order(pair[0]))
-    return [_row(run, item, flights.get(run)) for run, item in ordered]
-
-
-def _order(run: Run) -> tuple[Any, ...]:
-    point = tuple((isinstance(value, str), value) for _, value in run.point.items)
-    return (point, run.kind, run.repetition)
+    ordered = sorted(state.runs, key=lambda run: (run.point.order, run.kind, run.repetition))
+    return [_row(run, state.runs[run], flights.get(run)) for run in ordered]
 
 
 def _row(run: Run, item: RunState, flight: InFlight | None) -> dict[str, Any]:
@@ -179,7 +175,7 @@ def to_table(table: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any], wi
     while spared and _width(columns) > width:
         left_out.append(spared.pop(0))
         del columns[left_out[-1]]
-    shown = Table(show_edge=False, pad_edge=False)
+    shown = titled()
     for name, cells in columns.items():
         if name == _REASON:
             shown.add_column(name, overflow="fold")
@@ -190,7 +186,6 @@ def to_table(table: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any], wi
         shown.add_row(*map(Text, row))
     if left_out:
         shown.caption = f"no space for: {', '.join(left_out)}; --csv has every column"
-        shown.caption_justify = "left"
     return shown
 
 

@@ -34,8 +34,8 @@ def console(highlight: bool = True) -> Console:
     return Console(width=WIDTH, emoji=False, markup=False, highlight=highlight)
 
 
-def titled(title: str) -> Table:
-    """Return an empty table without a frame; its title and its caption stand at the left."""
+def titled(title: str | None = None) -> Table:
+    """Return an empty table without a frame; its title, if any, and its caption stand at the left."""
     return Table(title=title, title_justify="left", caption_justify="left", show_edge=False, pad_edge=False)
 
 
