@@ -11,7 +11,7 @@ from orchestrator import storage
 from orchestrator.journal import events
 from orchestrator.journal import file as journal
 from orchestrator.journal.codec import Entry
-from orchestrator.launch.script import ENVIRONMENT
+from orchestrator.report.dossier import environment_of, modules_in
 from orchestrator.report.wording import last_event
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, format_value
@@ -184,14 +184,8 @@ class _Seen:
 
 def _modules(directory: Path, attempts: list[str]) -> list[str]:
     """Return the environment modules of the first attempt that left them."""
-    for attempt in attempts:
-        try:
-            content = (directory / "runs" / attempt / ENVIRONMENT).read_bytes()
-        except OSError:  # simulated, or pruned
-            continue
-        pairs = (item.partition("=") for item in content.decode(errors="replace").split("\0"))
-        return next((value.split(":") for name, _, value in pairs if name == "LOADEDMODULES" and value), [])
-    return []
+    left = (environment_of(directory / "runs" / attempt) for attempt in attempts)
+    return modules_in(next(filter(None, left), {}))  # none where they were simulated, or pruned
 
 
 def _values(known: Measurements, name: str) -> str:

@@ -195,7 +195,7 @@ class _RunHistory:
 def _attempt(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     record = _json(folder / RECORD)
     first = record.pop("environment", {})
-    environment = _recorded(folder / ENVIRONMENT) or first
+    environment = environment_of(folder) or first
     controller = dict(known["controller"])
     built = controller.pop("provenance", None) or {}
     return {
@@ -207,7 +207,7 @@ def _attempt(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
         "executable": _executable(record.get("executable") or {}, built),
         "python": built.get("python"),
         "site": built.get("site"),
-        "modules": [name for name in environment.get("LOADEDMODULES", "").split(":") if name],
+        "modules": modules_in(environment),
         "binding": {
             "cpus": record.get("cpus"),
             "ranks": _BINDING.findall(_text(folder / "stderr", _STDERR_READ)),
@@ -261,6 +261,12 @@ def _text(path: Path, most: int = -1) -> str:
         return ""
 
 
-def _recorded(path: Path) -> dict[str, str]:
-    pairs = (item.partition("=") for item in _text(path).split("\0") if item)
+def environment_of(folder: Path) -> dict[str, str]:
+    """Return the environment that an attempt left in its directory; empty where it left none."""
+    pairs = (item.partition("=") for item in _text(folder / ENVIRONMENT).split("\0") if item)
     return {name: value for name, _, value in pairs}
+
+
+def modules_in(environment: Mapping[str, str]) -> list[str]:
+    """Return the environment modules that were loaded."""
+    return [name for name in environment.get("LOADEDMODULES", "").split(":") if name]
