@@ -124,6 +124,11 @@ class Campaign:
         found = ((key, registry.why_missing(kind, name)) for key, kind, name in named)
         return {key: why for key, why in found if why is not None}
 
+    @property
+    def validation_point(self) -> Point | None:
+        """Where one run checks the models at the end; None without a validation."""
+        return self.evaluation_point if self.validate else None
+
     def executable_at(self, point: Point, kind: RunKind = "time") -> str:
         """Return what a run of a kind starts at a point: the other executable where it is compared."""
         effort = self.measure.effort if kind == "effort" else None

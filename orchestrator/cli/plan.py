@@ -82,7 +82,5 @@ def _expected(arguments: argparse.Namespace, extra: tuple[str, ...], chosen: Cam
 
 def _validated(built: Assembly) -> dict[str, int] | None:
     """Return what the run at the evaluation point occupies; None if there is none."""
-    campaign = built.campaign
-    if not campaign.validate or campaign.evaluation_point is None:
-        return None
-    return shapes.document(built.resources(campaign.evaluation_point))
+    point = built.campaign.validation_point
+    return None if point is None else shapes.document(built.resources(point))

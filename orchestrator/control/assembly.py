@@ -185,7 +185,7 @@ def policy(campaign: Campaign) -> Policy:
         width=stop.width,
         failure_rate=stop.failure_rate,
         infrastructure=stop.infrastructure * stop.budget,
-        validation_point=campaign.evaluation_point if campaign.validate else None,
+        validation_point=campaign.validation_point,
         sharing=sharing_rules(campaign),
         placement=campaign.placement,
     )

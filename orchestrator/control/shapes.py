@@ -20,9 +20,8 @@ def at_points(built: Assembly) -> Iterator[tuple[Point, Resources]]:
 
     Of a space with more than a hundred thousand points these are the first ones, and some drawn at random.
     """
-    campaign = built.campaign
-    last = [campaign.evaluation_point] if campaign.validate and campaign.evaluation_point is not None else []
-    for point in itertools.chain(built.space.some(), last):
+    last = built.campaign.validation_point
+    for point in itertools.chain(built.space.some(), () if last is None else (last,)):
         yield point, built.resources(point)
 
 
@@ -33,13 +32,12 @@ def kinds(built: Assembly) -> dict[Resources, int]:
     """
     points, each = built.space.sampled()
     counted = Counter(map(built.resources, itertools.islice(points, MOST_POINTS)))
-    campaign = built.campaign
     numbers = {
         resources: number if each == 1 else int(float(f"{each * number:.2g}"))
         for resources, number in counted.items()
     }
-    if campaign.validate and campaign.evaluation_point is not None:
-        validated = built.resources(campaign.evaluation_point)
+    if (last := built.campaign.validation_point) is not None:
+        validated = built.resources(last)
         numbers[validated] = numbers.get(validated, 0) + 1
     return {resources: numbers[resources] for resources in ordered(numbers)}
 

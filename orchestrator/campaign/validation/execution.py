@@ -85,7 +85,7 @@ def launch_script(campaign: Campaign) -> Problems:
 def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
     """Return what the runs of a campaign occupy, each with the settings of the first such run."""
     shapes: dict[Resources, Mapping[str, Value]] = {}
-    validated = campaign.evaluation_point if campaign.validate else None
+    validated = campaign.validation_point
     points = campaign.space.some()
     for point in itertools.chain(points, [] if validated is None else [validated]):
         # `points` reports a point that the machine cannot hold, or the application cannot run.
