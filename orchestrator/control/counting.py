@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import combinations, islice, product
 
@@ -69,9 +70,7 @@ def _some(item: Parameter) -> tuple[int | float | str, ...]:
 def _proportional(occupied: list[tuple[Point, float]], names: tuple[str, ...]) -> bool:
     ratios = []
     for point, number in occupied:
-        total = 1.0
-        for name in names:
-            total *= point.number(name)
+        total = math.prod(map(point.number, names))
         if not total > 0:
             return False
         ratios.append(number / total)

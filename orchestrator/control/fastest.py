@@ -13,6 +13,7 @@ import numpy as np
 
 from orchestrator.control.assembly import Assembly
 from orchestrator.models.base import Floats, Model
+from orchestrator.models.callpaths import SEPARATOR
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.report.models_document import number
 from orchestrator.strategies.drawing import Law
@@ -20,7 +21,6 @@ from orchestrator.types import ROOTS, Measurements, Point
 
 SHOWN = 5  # measured configurations
 _CANDIDATES = 2000  # points of the space at which the models are asked
-_SEPARATOR = "->"
 _TIME = "time"
 
 
@@ -86,7 +86,7 @@ def counted(assembly: Assembly, known: Measurements) -> tuple[str, ...]:
     paths = [item.callpath for item in known.items if item.metric == _TIME and item.values]
     if measure.profiler in EXCLUSIVE and not measure.inclusive:
         return tuple(paths)
-    outermost = [path for path in paths if not any(path.startswith(one + _SEPARATOR) for one in paths)]
+    outermost = [path for path in paths if not any(path.startswith(one + SEPARATOR) for one in paths)]
     return tuple([path for path in paths if path in ROOTS][:1] or outermost)
 
 

@@ -71,7 +71,7 @@ class Hook:
             self._process = None
 
 
-def call(options: Notify, facts: dict[str, Any], hook: Hook | None = None) -> str:
+def call(options: Notify, facts: dict[str, Any], hook: Hook) -> str:
     """Call the hook with facts and wait for it; return how it ended and the beginning of its output.
 
     Raises
@@ -89,7 +89,6 @@ def call(options: Notify, facts: dict[str, Any], hook: Hook | None = None) -> st
     with tempfile.TemporaryFile() as given:  # not a pipe: a hook need not read
         given.write(json.dumps(facts, indent=1).encode() + b"\n")
         given.seek(0)
-        hook = hook or Hook()
         process = hook.begin(
             options.command,
             stdin=given,

@@ -107,7 +107,7 @@ class Controller:
         journal: Journal,
         state: State,
         listen: Listener,
-        models: tuple[Model, ...] | None = None,
+        models: tuple[Model, ...] | None,
     ):
         self._runtime = runtime
         self._journal = journal
@@ -208,9 +208,6 @@ class Controller:
                 if isinstance(decided, events.CampaignStopped):
                     self._runtime.publish(self.state, self.models())
 
-    def _stop(self, nothing: Nothing) -> None:
-        self.commit([stop_rules.for_want_of_runs(self.state, nothing)])
-
     def _submit(self, submissions: Sequence[Submit]) -> bool:
         intents = [
             events.AttemptIntended(
@@ -226,14 +223,14 @@ class Controller:
             for item in submissions
         ]
         # A script that cannot be rendered must fail before its reservation is durable.
-        self._requests |= {item.attempt: self._rendered(item) for item in intents}
+        self._requests |= {
+            item.attempt: self._runtime.request(self.state, item.attempt, InFlight.of(item))
+            for item in intents
+        }
         self.commit(intents)
         observations = self._runtime.executor.submit([self._request(item.attempt) for item in submissions])
         self._settle(observations)
         return any(item.state is not AttemptState.ABSENT for item in observations)
-
-    def _rendered(self, intent: events.AttemptIntended) -> AttemptRequest:
-        return self._runtime.request(self.state, intent.attempt, InFlight.of(intent))
 
     def _name(self, attempt: Attempt) -> str:
         return settle.submission_name(self.state.campaign["name"], self.state.id, attempt)
@@ -323,10 +320,10 @@ class Controller:
         proposed = settle.round_of(number, [*choices, *references], self.state, effort)
         if proposed.runs:
             self.commit([proposed])
-        elif isinstance(choices, Nothing):
-            self._stop(choices)
         else:
-            self._stop(Nothing("exhausted", "the strategy has nothing left to measure"))
+            nothing = Nothing("exhausted", "the strategy has nothing left to measure")
+            why = choices if isinstance(choices, Nothing) else nothing
+            self.commit([stop_rules.for_want_of_runs(self.state, why)])
 
 
 def _is_narrow(quality: Quality) -> bool:

@@ -82,16 +82,12 @@ def _executable(name: str, version_arguments: Sequence[str]) -> dict[str, Any]:
     path = Path(name)
     further = {
         "sha256": file_hash(path),
-        "version": _version([name, *version_arguments]) if version_arguments else None,
+        "version": _first_line([name, *version_arguments]) if version_arguments else None,
         "revision": _git_revision(path.resolve().parent),
         "compiler": compiler(path),
     }
     known = {key: value for key, value in further.items() if value}
     return {"path": str(path), **(file_identity(path) or {}), **known}
-
-
-def _version(command: Sequence[str]) -> str | None:
-    return _first_line(command, os.environ, only_output=False)
 
 
 def _git_revision(folder: Path) -> str | None:
@@ -102,7 +98,9 @@ def _git_revision(folder: Path) -> str | None:
     return _first_line(command, {**variables, "GIT_OPTIONAL_LOCKS": "0"}, only_output=True)
 
 
-def _first_line(command: Sequence[str], variables: Mapping[str, str], only_output: bool) -> str | None:
+def _first_line(
+    command: Sequence[str], variables: Mapping[str, str] | None = None, only_output: bool = False
+) -> str | None:
     """Return the first line that a command prints; many programs print their version as an error."""
     try:
         answer = subprocess.run(

@@ -52,8 +52,7 @@ def refuse_launch(built: Assembly, cluster: Cluster) -> None:
     if launcher is not None:  # of several ranks; a space may have so many points that looking takes a minute
         parallel = any(resources.ranks > 1 for _, resources in shapes.at_points(built))
         launcher = preflight.fault(chosen, parallel)
-    if launcher is not None:
-        raise CampaignError(f"{launcher.detail}; {launcher.remedy}. Nothing was begun")
+    _refuse(launcher)
     _refuse(slurm_preflight.start_fault(chosen, shapes.at_points(built), cluster, _refusal))
 
 

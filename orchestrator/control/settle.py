@@ -16,7 +16,7 @@ from orchestrator.journal.measurements import repetitions, standing
 from orchestrator.journal.state import InFlight, State
 from orchestrator.launch.failures import said, sign_of_infrastructure, sign_of_memory
 from orchestrator.policy import failing
-from orchestrator.policy.effort_runs import NOTHING, Plan
+from orchestrator.policy.effort_runs import Plan
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
 
@@ -35,9 +35,7 @@ def submission_name(campaign: str, campaign_id: str, attempt: Attempt) -> str:
     return f"{campaign}-{campaign_id}-{digest}"
 
 
-def round_of(
-    number: int, choices: Sequence[Choice], state: State, effort: Plan = NOTHING
-) -> events.RoundProposed:
+def round_of(number: int, choices: Sequence[Choice], state: State, effort: Plan) -> events.RoundProposed:
     """Turn choices into runs, numbering repetitions on from those that were proposed before.
 
     Effort runs come after the time runs at the same point. Where the point turns out to be impossible, they

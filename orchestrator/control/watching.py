@@ -13,6 +13,7 @@ from orchestrator.journal.state import State, is_rehearsal
 from orchestrator.report import models_document, status, watch_document
 from orchestrator.report.controller import JOURNALED
 from orchestrator.report.log import LOG
+from orchestrator.storage import file_identity
 from orchestrator.types import Parameter
 
 
@@ -44,18 +45,12 @@ class Watch:
         """
         now, running = overview.seen(self._directory, self._state)
         self._log.refresh()
-        basis = now.id, self._state.position, running["state"], self._published()
+        published = file_identity(self._directory / models_document.FILE_NAME)
+        basis = now.id, self._state.position, running["state"], published
         if basis != self._basis:
             self._status, self._basis = self._status_of(now, running), basis
         events = self._log.value.lines
         return watch_document.document(now, self._status, events, self._records, _clock(now))
-
-    def _published(self) -> tuple[int, int] | None:
-        try:
-            found = (self._directory / models_document.FILE_NAME).stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size
 
     def _status_of(self, now: State, running: dict[str, Any]) -> dict[str, Any]:
         values = now.id, now.rereads, now.discards  # runs of earlier rounds change with these only

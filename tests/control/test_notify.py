@@ -20,7 +20,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import Notify
 from orchestrator.control import notify, session
-from orchestrator.control.hook import call
+from orchestrator.control.hook import Hook, call
 from orchestrator.control.notify import Notifier
 from orchestrator.errors import CampaignError, JournalWriteError
 from orchestrator.journal import events
@@ -163,7 +163,7 @@ def test_a_campaign_that_cannot_begin_is_no_failure_of_its_controller(tmp_path: 
 
 def outcome(folder: Path, text: str, timeout: float = 60.0, arguments: Sequence[str] = ()) -> str:
     options = Notify(command=(str(hook(folder, text)), *arguments), timeout=timeout)
-    return call(options, {**FACTS, "directory": str(folder)})
+    return call(options, {**FACTS, "directory": str(folder)}, Hook())
 
 
 def test_nothing_reaches_a_shell(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_nothing_reaches_a_shell(tmp_path: Path) -> None:
     text = "$(touch pwned)\n`touch pwned`'\"\0"
     show = '#!/bin/sh\nfor word; do printf "<%s>" "$word"; done; printf "<%s>" "$ORCHESTRATOR_TEXT"\n'
     options = Notify(command=(str(hook(tmp_path, show)), *nasty))
-    result = call(options, {**FACTS, "directory": str(tmp_path), "text": text})
+    result = call(options, {**FACTS, "directory": str(tmp_path), "text": text}, Hook())
     shown = "".join(f"<{word}>" for word in [*nasty, text.replace("\0", "?")])
     assert result == f"exit code 0: {shown}"
     assert not (tmp_path / "pwned").exists()

@@ -18,7 +18,7 @@ from orchestrator.report import controller, models_document, status
 from orchestrator.report.controller import JOURNALED
 from orchestrator.report.status_text import standing
 from orchestrator.resources import core_hours
-from orchestrator.storage import iso
+from orchestrator.storage import file_identity, iso
 from orchestrator.types import Attempt
 from orchestrator.units import campaign_budget, campaign_unit, hours_in, uncertainty
 
@@ -114,7 +114,8 @@ class ServedCampaign:
         """
         with self._lock:
             now = self._journal.value.state
-            basis = (self._journal.position.offset, self._running, _modified(self.directory))
+            published = file_identity(self.directory / models_document.FILE_NAME)
+            basis = (self._journal.position.offset, self._running, published)
             if self._document is None or self._document[0] != basis:
                 if not now.id:
                     raise no_campaign(self.directory)
@@ -136,13 +137,6 @@ def _in_flight(now: State) -> list[dict[str, Any]]:
         }
         for attempt, item in sorted(now.in_flight.items(), key=lambda pair: (pair[1].since, pair[0].run.id))
     ]
-
-
-def _modified(directory: Path) -> int | None:
-    try:
-        return (directory / models_document.FILE_NAME).stat().st_mtime_ns
-    except OSError:
-        return None
 
 
 def printable(text: str) -> str:
