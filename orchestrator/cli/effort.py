@@ -15,9 +15,9 @@ from typing import Any
 
 from rich.text import Text
 
-from orchestrator.cli.common import print_json
+from orchestrator.cli.common import add_json, print_json
 from orchestrator.errors import MissingInput
-from orchestrator.instrumentation import build as build
+from orchestrator.instrumentation import build
 from orchestrator.readers import effort
 from orchestrator.report.callpath_names import named
 from orchestrator.report.tables import console, titled
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument(
         "--top", type=int, default=30, help="call paths to show, the largest first (default 30)"
     )
-    show.add_argument("--json", action="store_true", help="print one JSON document on standard output")
+    add_json(show)
 
 
 def run(arguments: argparse.Namespace) -> int:
