@@ -47,6 +47,16 @@ def format_value(value: Value) -> str:
     return str(value)
 
 
+def assigned(items: Iterable[tuple[str, Value]]) -> str:
+    """Return names with their values as text: ``p=64, s=20``."""
+    return ", ".join(f"{name}={format_value(value)}" for name, value in items)
+
+
+def order_of(value: Value) -> tuple[bool, float | str]:
+    """Return what values of a parameter are sorted by: numbers by size, before texts by the alphabet."""
+    return (True, value) if isinstance(value, str) else (False, float(value))
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A named execution parameter ``x_l`` with its ordered set of values.
@@ -100,11 +110,11 @@ class Point:
 
     @property
     def order(self) -> tuple[tuple[bool, float | str], ...]:
-        """What points of the same parameters are sorted by: their values, numbers by size before texts."""
-        return tuple((isinstance(v, str), v if isinstance(v, str) else float(v)) for _, v in self.items)
+        """What points of the same parameters are sorted by: their values."""
+        return tuple(order_of(value) for _, value in self.items)
 
     def __str__(self) -> str:
-        return "P(" + ", ".join(f"{k}={format_value(v)}" for k, v in self.items) + ")"
+        return f"P({assigned(self.items)})"
 
 
 @dataclass(frozen=True, slots=True)

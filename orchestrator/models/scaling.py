@@ -19,7 +19,7 @@ from orchestrator.models.belief import has_belief
 from orchestrator.models.intervals import HALF_WIDTH, LEVEL, Predictive, predictive
 from orchestrator.models.processes import Processes
 from orchestrator.models.zero import ZeroModel
-from orchestrator.types import Measurement, Measurements, Point, format_value
+from orchestrator.types import Measurement, Measurements, Point, assigned, format_value
 
 # Times that fall more slowly than this power of N are taken as those of weak scaling. Chosen by hand.
 _FALLING = -0.25
@@ -137,9 +137,8 @@ class Study:
     @property
     def text(self) -> str:
         """What is compared, for a title."""
-        start = ", ".join(f"{name}={format_value(value)}" for name, value in self.fewest)
         kind = "weak scaling: the problem grows with" if self.weak else "strong scaling: one problem on"
-        return f"{kind} N = {self.processes.text}, relative to {start}"
+        return f"{kind} N = {self.processes.text}, relative to {assigned(self.fewest)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from orchestrator.errors import ReadError
 from orchestrator.readers.entries import Entry, assemble, number
 from orchestrator.readers.select import select
-from orchestrator.types import Measurement, Measurements, Sample, Value
+from orchestrator.types import Measurement, Measurements, Sample, Value, order_of
 
 _REPETITION = re.compile(r"\.r(\d+)$", re.ASCII)
 _PAIR = re.compile(r"([^\W\d]+)([0-9][0-9.,]*)")
@@ -91,7 +91,7 @@ def measurements(
                 f"{other.path.parent}: has the parameters {', '.join(other.names)}, but "
                 f"{profiles[0].path.parent} has {', '.join(profiles[0].names)}; names and order must agree"
             )
-    ordered = sorted(profiles, key=lambda item: (*map(_sortable, item.point), item.repetition))
+    ordered = sorted(profiles, key=lambda item: (*map(order_of, item.point), item.repetition))
     distinct = [len({item.point[i] for item in ordered}) for i in range(len(profiles[0].names))]
     kept = [i for i, count in enumerate(distinct) if count > 1] or list(range(len(distinct)))
     entries = [
@@ -107,10 +107,6 @@ def measurements(
     ]
     found = assemble([profiles[0].names[i] for i in kept], entries, source)
     return found if metrics is not None else _without_zeros(found)
-
-
-def _sortable(value: Value) -> tuple[bool, Value]:
-    return isinstance(value, str), value
 
 
 def _values(

@@ -11,7 +11,7 @@ import numpy as np
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.report.callpath_names import shortened
-from orchestrator.types import Measurements, Value, format_value
+from orchestrator.types import Measurements, format_value, order_of
 from orchestrator.units import count, listed
 
 FEWEST = 4  # points; of three, ranks agree by chance every third time
@@ -110,14 +110,9 @@ def _parameter(known: Measurements, name: str) -> Column:
     if not known.is_categorical(name):
         return Column(name=name, values=np.array(raw, dtype=float))
     texts = [format_value(value) for value in raw]
-    levels = tuple(dict.fromkeys(format_value(value) for value in sorted(raw, key=_order)))
+    levels = tuple(dict.fromkeys(format_value(value) for value in sorted(raw, key=order_of)))
     place = {level: k for k, level in enumerate(levels)}
     return Column(name=name, values=np.array([place[text] for text in texts], dtype=float), levels=levels)
-
-
-def _order(value: Value) -> tuple[bool, float, str]:
-    """Sort numbers that stand for categories by size, before texts by the alphabet."""
-    return (True, 0.0, value) if isinstance(value, str) else (False, float(value), "")
 
 
 def _responses(known: Measurements) -> list[Column]:

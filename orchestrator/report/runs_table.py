@@ -17,7 +17,7 @@ from orchestrator.report.tables import titled
 from orchestrator.report.wording import instant, moment
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
-from orchestrator.types import Run, format_value
+from orchestrator.types import Run, format_value, order_of
 from orchestrator.units import campaign_unit, did_you_mean, hours_in
 
 FIGURES = ("repetition", "attempts", "elapsed", "core_hours")
@@ -136,17 +136,13 @@ def ordered(table: Sequence[dict[str, Any]], keys: Sequence[str]) -> list[dict[s
             raise CampaignError(f"runs cannot be sorted by {name!r}: {did_you_mean(name, known)}")
         with_value = [row for row in rows if _cell(row, name) not in (None, "")]
         without = [row for row in rows if _cell(row, name) in (None, "")]
-        with_value.sort(key=lambda row: _comparable(_cell(row, name)), reverse=falling)
+        with_value.sort(key=lambda row: order_of(_cell(row, name)), reverse=falling)
         rows = [*with_value, *without]
     return rows
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Any:
     return row[name] if name in row else row["point"].get(name)
-
-
-def _comparable(value: Any) -> tuple[bool, Any]:
-    return isinstance(value, str), value
 
 
 def to_csv(table: Sequence[Mapping[str, Any]]) -> str:

@@ -13,7 +13,7 @@ from orchestrator.models.base import Model, holds_at
 from orchestrator.models.scaling import Band, Curve, Limit, Study, curve_and_limit, has_speedup
 from orchestrator.report.models_document import label, number
 from orchestrator.report.tables import interval, titled
-from orchestrator.types import Point, format_value
+from orchestrator.types import Point, assigned
 
 DEFAULT_TARGET = 0.5
 """Efficiency below which more processes are mostly wasted, where nothing else is asked for."""
@@ -99,11 +99,7 @@ def _fastest(curve: Curve) -> dict[str, Any] | None:
 
 def table(described: Mapping[str, Any], speedup: Mapping[str, Any]) -> Table:
     """Return a table of one of the speedups of a described model."""
-    rest = ", ".join(
-        f"{name}={format_value(value)}"
-        for name, value in speedup["point"].items()
-        if name != speedup["along"]
-    )
+    rest = assigned(item for item in speedup["point"].items() if item[0] != speedup["along"])
     title = f"{label(described)} {described['metric']}" + (f" ({rest})" if rest else "")
     result = titled(title)
     result.add_column("N", justify="right")

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.scaling import Band, Study, curve, relative
 from orchestrator.report.figures import literal, wrapped
-from orchestrator.types import Measurement, Point, format_value
+from orchestrator.types import Measurement, Point, assigned
 
 _MEASURED, _MODEL, _IDEAL = "C0", "C1", "black"
 _PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
@@ -36,7 +36,7 @@ def _draw_band(axes: Axes, n: Floats, band: Band) -> None:
 
 
 def _label(axes: Axes, study: Study, point: Point) -> None:
-    rest = ", ".join(f"{name}={format_value(value)}" for name, value in point.items if name != study.along)
+    rest = assigned(item for item in point.items if item[0] != study.along)
     where = f"N = {study.processes.text}" + (f"  ({rest})" if rest else "")
     axes.set_xlabel(literal(wrapped(where)), fontsize="small")
     axes.set_ylabel("speedup", fontsize="small")

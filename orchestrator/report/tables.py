@@ -14,7 +14,7 @@ from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import with_unit
 from orchestrator.report.models_document import is_inside, label, legend, run_ends, shown
 from orchestrator.report.wording import smape
-from orchestrator.types import Point, format_value
+from orchestrator.types import Point, assigned
 from orchestrator.units import count
 
 WIDTH = 120
@@ -155,7 +155,7 @@ def fastest_lines(fastest: Mapping[str, Any]) -> list[str]:
 
 def configuration(row: Mapping[str, Any]) -> str:
     """Return the parameters of a configuration as text."""
-    return ", ".join(f"{name}={format_value(value)}" for name, value in row["point"].items())
+    return assigned(row["point"].items())
 
 
 def interval(prediction: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import cost_text, initial_runs, run_cost, within_budget
-from orchestrator.types import Parameter, Point, Value, format_value
+from orchestrator.types import Parameter, Point, Value, assigned, format_value
 
 # Points per parameter in the papers' starting set (docs/strategies.md).
 POINTS_PER_LINE = 5
@@ -237,5 +237,5 @@ def _further_values(part: _Slice, name: str, selection: Mapping[Point, str], num
 
 
 def _constants(point: Point, varied: str) -> str:
-    others = ", ".join(f"{name}={format_value(value)}" for name, value in point.items if name != varied)
+    others = assigned(item for item in point.items if item[0] != varied)
     return f"{others} constant" if others else "the only parameter"
