@@ -18,12 +18,11 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
 from orchestrator.readers.cali import Contents, Record, read_cali
 from orchestrator.readers.entries import SECONDS
-from orchestrator.readers.profile_files import only_one, over_ranks, without_called
+from orchestrator.readers.profile_files import DEPTH, only_one, over_ranks, without_called
 from orchestrator.readers.stdout import text_of
 from orchestrator.types import Application, Sample
 
 SUFFIX = ".cali"
-DEPTH = 2  # folders below the attempt's directory
 TIME, VISITS = "time", "visits"
 OUTSIDE = "(outside regions)"
 """The call path of what happened in no annotated region."""

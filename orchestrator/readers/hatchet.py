@@ -19,10 +19,9 @@ from typing import Any
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
-from orchestrator.readers.profile_files import below, over_ranks, without_called
+from orchestrator.readers.profile_files import DEPTH, below, over_ranks, without_called
 from orchestrator.types import Application, Sample
 
-DEPTH = 2  # folders below the attempt's directory
 TIME, VISITS = "time", "visits"
 
 PROFILERS = ("hpctoolkit", "tau")

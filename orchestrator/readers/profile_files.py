@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from orchestrator.errors import ReadError
 
+DEPTH = 2  # folders below the attempt's directory
+
 Lane = TypeVar("Lane", int, str)
 """One of the values at a call path: that of a rank, or an aggregate over ranks."""
 

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.profile_files import below
-
-DEPTH = 2  # folders below the attempt's directory
+from orchestrator.readers.profile_files import DEPTH, below
 
 _LARGEST = 2**63  # a 64-bit counter beyond this has wrapped around, or was made from a negative number
 _FIELDS = 9  # of a node's line: thread, id, parent, five values, name

@@ -219,11 +219,8 @@ def belongs(pid: int, directory: str | os.PathLike[str]) -> bool:
             return os.path.samefile(os.path.dirname(name), directory)
     except OSError:
         pass
-    mark = f"{MARK}=".encode()
     try:
-        paths = [
-            item[len(mark) :] for item in _read(f"/proc/{pid}/environ").split(b"\0") if item.startswith(mark)
-        ]
+        paths = _attempts_of(pid)
         return not paths or os.path.samefile(paths[0], os.fsencode(directory))
     except OSError:  # gone, of another user, or the directory was moved
         return True
@@ -246,13 +243,18 @@ def of_attempts(but: Collection[bytes]) -> list[int]:
 
 def _marks() -> Iterator[tuple[int, bytes]]:
     """Yield every process with the directories of attempts in its environment."""
-    mark = f"{MARK}=".encode()
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         try:
-            variables = _read(f"/proc/{name}/environ").split(b"\0")
+            yield from ((pid, directory) for directory in _attempts_of(pid))
         except (*_GONE, PermissionError):
             continue  # ended since the listing; or of another user
-        yield from ((int(name), item[len(mark) :]) for item in variables if item.startswith(mark))
+
+
+def _attempts_of(pid: int) -> list[bytes]:
+    """Return the directories of attempts that the environment of a process names."""
+    mark = f"{MARK}=".encode()
+    variables = _read(f"/proc/{pid}/environ").split(b"\0")
+    return [item.removeprefix(mark) for item in variables if item.startswith(mark)]
 
 
 # --- what else the machine did ----------------------------------------------------------------------
