@@ -20,8 +20,12 @@ _LONG = 86400.0
 def notes(campaign: Campaign, cores: Sequence[int]) -> list[str]:
     """Return all of it; ``cores``: of each run of the first round."""
     beside = side_by_side(campaign, cores)
-    known = [*far_away(campaign), *about_parameters(campaign), *left_out(campaign), *unending(campaign)]
-    return [*known, *([] if beside is None else [beside])]
+    return [*far_away(campaign), *of_campaign(campaign), *([] if beside is None else [beside])]
+
+
+def of_campaign(campaign: Campaign) -> list[str]:
+    """Return what its parameters, outputs and budget may not mean."""
+    return [*about_parameters(campaign), *left_out(campaign), *unending(campaign)]
 
 
 def unending(campaign: Campaign) -> list[str]:

@@ -37,11 +37,7 @@ def document(built: Assembly, first: FirstRound) -> dict[str, Any]:
         },
         "packs": _packs(built.campaign),
         "extrapolation": cautions.far_away(built.campaign),
-        "names": [
-            *cautions.about_parameters(built.campaign),
-            *cautions.left_out(built.campaign),
-            *cautions.unending(built.campaign),
-        ],
+        "names": cautions.of_campaign(built.campaign),
         "side_by_side": cautions.side_by_side(built.campaign, first.cores),
     }
 
