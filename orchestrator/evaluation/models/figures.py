@@ -35,7 +35,6 @@ def write(panels: Panels, folder: Path) -> None:
     folder
         Is created.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     kept = {title: [group for group in groups(rows) if group.fitted] for title, rows in panels.items()}
     styles = _styles(kept)
     _draw(kept, styles, "size", "training points", folder / "error-size.png")

@@ -28,7 +28,6 @@ def write(results: Sequence[Row], folder: Path) -> None:
     repetitions, as in figures 4 and 7; and ``repetitions.png``, over the number of repetitions at the largest
     intensity, as in figures 5 and 8. Of measured applications repetitions vary without artificial noise only.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     levels = _varied(results, "repetitions", "noise_percent")
     for count in sorted({min(levels), max(levels)}):
         chosen = [row for row in results if row["repetitions"] == count]

@@ -31,7 +31,6 @@ def write(rows: Sequence[Row], folder: Path) -> list[Path]:
     quartile, whiskers from the 5th to the 95th percentile. Where there are several cut-offs,
     ``cutoff-NAME.png`` and ``size-NAME.png`` have the error over them instead (figures 4 to 6).
     """
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for setup, known in by_setup(_known(rows)).items():
         files = [
@@ -47,7 +46,6 @@ def write_sensitivity(rows: Sequence[Row], folder: Path) -> list[Path]:
     """Write ``speedup-cutoff.png`` and ``speedup-size.png``: figures 4 to 6, a row per machine and number of
     levels; return the files.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     groups = by_setup(_known(rows))
     written = []
     for quantity, word in _WORDS.items():
