@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from orchestrator import registry
 from orchestrator.evaluation.strategies.bench import FULL_REPETITIONS, Bench
@@ -33,9 +32,7 @@ class Rules:
     budgets: tuple[float, ...] = (10.0,)
     batch_size: int = 1  # n_b after the starting set
     seed: int = 0  # same seed, same outcomes, however many workers
-    # model, model_options: the registered modeler.
-    model: str = "auto"
-    model_options: Mapping[str, Any] = field(default_factory=dict)
+    model: str = "auto"  # the registered modeler
 
     def __post_init__(self) -> None:
         contenders(self.strategies)
@@ -43,7 +40,7 @@ class Rules:
     def modeler(self, neighbours: Neighbours = NOTHING) -> Modeler:
         """Return the modeler, with what another campaign knows of the call paths."""
         known = {"neighbours": neighbours} if neighbours.items else {}
-        return with_sums(registry.load("model", self.model)(**self.model_options, **known))
+        return with_sums(registry.load("model", self.model)(**known))
 
 
 def campaigns(
