@@ -71,14 +71,14 @@ def describe(
 
 
 def short_form(model: Model, point: Point | None) -> str | None:
-    """Return a long sum of parts by its largest terms at a point; None where a model is no such sum.
+    """Return a long sum of parts by its largest terms at a point; None where a model is no sum of several.
 
     ``sum of 6 parts: 3.4e-6 * x * steps + ...``. Without a point, it is that of the largest measured values.
     """
     from orchestrator.models.summed import Summed
     from orchestrator.models.symbolic import sum_text
 
-    if not isinstance(model, Summed):
+    if not isinstance(model, Summed) or len(list(model.leaves())) == 1:
         return None
     largest = model.largest_terms(point)
     if len(largest) == len(model.terms):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -279,6 +280,7 @@ def test_the_largest_terms_are_those_of_the_point(models: dict[str, Model]) -> N
 
 def test_tables_show_a_long_sum_by_its_largest_terms_and_json_has_all(models: dict[str, Model]) -> None:
     solve = models["main->solve"]
+    assert isinstance(solve, Summed)
     found = describe(solve, [Point.of(p=4, n=200)])
     [largest] = [text for text in solve.expression.split(" + ") if text.endswith("* n**2")]
     assert shown(found) == f"sum of 3 parts: {largest} + ..."
@@ -286,3 +288,7 @@ def test_tables_show_a_long_sum_by_its_largest_terms_and_json_has_all(models: di
     assert legend([found]) == SHORTENED
     part = describe(models["main->solve->dot"], [FAR])
     assert shown(part) == part["expression"] and legend([part]) == ""
+    # Of one part there is nothing that a sum of all of it could leave out.
+    dot = next(part for part in solve.parts if part.callpath.endswith("dot"))
+    alone = describe(replace(solve, parts=(dot,)), [Point.of(p=4, n=200)])
+    assert shown(alone) == alone["normal_form"] and legend([alone]) == ""
