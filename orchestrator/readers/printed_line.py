@@ -77,7 +77,7 @@ _SIMULATED = re.compile(
     r"\b(?:dt|cycle|cycles|step|steps|t_?(?:stop|end|final))\s*=|\btime[ _]?step\s*[:=]?\s*\d*\.\d",
     re.IGNORECASE,
 )
-_END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
+_END = r'(?=[\s;)\]}"]|,(?!\d)|$)'  # of a value: a comma before a digit belongs to the number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,6 +77,8 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
         ("Solve time in ms: 12.5", 0.0125),
         ("solve_ms = 12.5", 0.0125),
         ("Time for test: ave, stddev, min, max (sec): 0.5 0.1 0.4 0.6", 0.5),
+        ('{"phase": 3, "seconds": 0.25}', 0.25),
+        ('{"timers": [{"seconds": "0.25"}]}', 0.25),
     ],
 )
 def test_times_are_found_with_their_unit(line: str, value: float) -> None:
