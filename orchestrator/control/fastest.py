@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from orchestrator.control.assembly import Assembly
+from orchestrator.journal.state import State
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.callpaths import SEPARATOR
+from orchestrator.policy import elsewhere, failing
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.report.models_document import number
 from orchestrator.strategies.drawing import Law
@@ -24,8 +26,17 @@ _CANDIDATES = 2000  # points of the space at which the models are asked
 _TIME = "time"
 
 
-def fastest(assembly: Assembly, models: Sequence[Model], known: Measurements) -> dict[str, Any] | None:
+def fastest(
+    assembly: Assembly, models: Sequence[Model], known: Measurements, state: State
+) -> dict[str, Any] | None:
     """Return the fastest configurations, JSON-ready; None with an evaluation point or without times.
+
+    Parameters
+    ----------
+    assembly, models, known
+        The campaign, its models, and what was measured.
+    state
+        Its state: where the program does not run, no configuration is the fastest.
 
     Returns
     -------
@@ -44,7 +55,7 @@ def fastest(assembly: Assembly, models: Sequence[Model], known: Measurements) ->
     if not times:
         return None
     best = sorted(times, key=lambda point: times[point][0])[:SHOWN]
-    points = list(dict.fromkeys([*best, *_candidates(assembly)]))  # the best ones first
+    points = list(dict.fromkeys([*best, *_candidates(assembly, state)]))  # the best ones first
     value, low, high = _predicted(models, paths, points)
     rows = [
         {
@@ -102,10 +113,11 @@ def totals(known: Measurements, paths: Sequence[str]) -> dict[Point, tuple[float
     return times
 
 
-def _candidates(assembly: Assembly) -> list[Point]:
+def _candidates(assembly: Assembly, state: State) -> list[Point]:
     law = Law.of(assembly.campaign.parameters, (), ())
-    drawn = law.points(assembly.space, np.random.default_rng(assembly.campaign.seed))
-    return list(itertools.islice(drawn, _CANDIDATES))
+    space = elsewhere.without(assembly.space, failing.regions(state))
+    drawn = law.points(space, np.random.default_rng(assembly.campaign.seed))
+    return list(itertools.islice((point for point in drawn if point not in state.infeasible), _CANDIDATES))
 
 
 def _predicted(

@@ -37,7 +37,7 @@ def status_of(campaign: Campaign, now: State, running: dict[str, Any] | None = N
 
     known = measurements(now, campaign.parameters)
     models = fit(modeler(campaign), known)
-    quickest = fastest(assemble(campaign), models, known)
+    quickest = fastest(assemble(campaign), models, known, now)
     return status.document(now, models, known, campaign.evaluation_point, running, quickest)
 
 

@@ -264,7 +264,7 @@ class Runtime:
 
     def publish(self, state: State, models: tuple[Model, ...]) -> None:
         """Write ``models.json``; raise ``JournalWriteError``, which stops the campaign resumably."""
-        quickest = fastest(self.assembly, models, self.measurements(state))
+        quickest = fastest(self.assembly, models, self.measurements(state), state)
         with writing(self.directory / models_document.FILE_NAME):
             point = self.campaign.evaluation_point
             persistently(

@@ -96,6 +96,16 @@ def test_configurations_that_may_be_as_fast_as_the_fastest_are_counted() -> None
     assert values["Maybe as fast"].startswith("5 other points") and "layout=DGZ" in str(values)
 
 
+def test_a_configuration_with_which_the_program_fails_is_not_the_fastest() -> None:
+    text = SMALL.replace("8 * (n > 1000) + k / 1000", "12 / n").replace("[2, 4, 6]", "[2, 4, 6, 8]")
+    text = text.replace("k: [1, 2]", "k: {from: 1, to: 5}").replace("3.5 core", "6 core")
+    rehearsed(text.replace("noise: 0,", 'noise: 0, fails_where: "n == 8",'))
+    shown = run("status", "rehearsal", "--json").document
+    assert "n >= 8" in " ".join(shown["left_out"])
+    assert shown["fastest"]["candidates"] == 30
+    assert shown["fastest"]["predicted"]["point"]["n"] == 6
+
+
 def test_a_configuration_that_is_faster_than_all_others_has_none_beside_it() -> None:
     rehearsed(SMALL.replace("8 * (n > 1000) + k / 1000", "n + 8 * (layout == 'ZGD') + k"))
     found = run("status", "rehearsal", "--json").document["fastest"]
