@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import combinations, islice, product
 
 from orchestrator.campaign.definition import Campaign
-from orchestrator.errors import ModelError, OrchestratorError
+from orchestrator.errors import CampaignError, ModelError, OrchestratorError
 from orchestrator.models import processes
 from orchestrator.models.processes import Processes
 from orchestrator.models.scaling import Study
@@ -32,6 +32,22 @@ def counting(campaign: Campaign) -> Processes | None:
         return processes.found([item.name for item in numeric])
     except ModelError:
         return None
+
+
+def required(campaign: Campaign) -> Processes:
+    """Return what counts processes for a model that needs it: by its option ``processes``, or `counting`.
+
+    Raises
+    ------
+    CampaignError
+        Where nothing tells, before runs are spent on a model that cannot be.
+    """
+    named = campaign.model.options.get("processes", "auto")
+    numeric = [item.name for item in campaign.parameters if not item.categorical]
+    try:
+        return (counting(campaign) if named == "auto" else None) or processes.required(numeric, named)
+    except ModelError as error:
+        raise CampaignError(f"model {campaign.model.name}: {error}") from error
 
 
 def study(campaign: Campaign, known: Measurements) -> Study | None:

@@ -12,7 +12,7 @@ import numpy as np
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import Stop
 from orchestrator.control import estimation
-from orchestrator.control.assembly import Assembly, policy, strategy
+from orchestrator.control.assembly import Assembly, modeler, policy, strategy
 from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
@@ -70,11 +70,12 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     Raises
     ------
     CampaignError
-        If the strategy proposes nothing, or the round may exceed the budget: by the user's estimate if there
-        is one, else if every run takes its whole time limit; or if a validation is asked for that the budget
-        does not hold beside it.
+        If an option of the strategy or the model makes no sense; if the strategy proposes nothing, or the
+        round may exceed the budget: by the user's estimate if there is one, else if every run takes its
+        whole time limit; or if a validation is asked for that the budget does not hold beside it.
     """
     campaign, rules = assembly.campaign, policy(assembly.campaign)
+    modeler(campaign)  # raises here, before anything is spent, where its options permit no model
     proposed = _starting_set(assembly)
     cores = tuple(assembly.cores(run.point) for run in proposed.runs)
     validation = () if rules.validation_point is None else (Run(rules.validation_point),)

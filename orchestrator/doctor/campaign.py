@@ -229,7 +229,7 @@ def side_by_side(built: Assembly) -> Iterator[Check]:
 def budget(chosen: Campaign, first: FirstRound | OrchestratorError) -> Check:
     """Check that the budget pays for the first round, if there is one."""
     if isinstance(first, OrchestratorError):
-        return failed("first round", str(first), "raise stop.budget or shrink the round")
+        return failed("first round", str(first), "")  # it says itself what to change, often not the budget
     cost = first.worst if first.expected is None else first.expected
     word = "at most" if first.expected is None else "about"
     longest = f", time limit up to {format_duration(max(first.limits))}"

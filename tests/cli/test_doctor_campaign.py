@@ -192,6 +192,12 @@ def test_a_first_round_that_is_too_dear() -> None:
     assert "stop.budget" in check.detail
 
 
+def test_a_model_that_cannot_be() -> None:
+    check = examined(LOCAL.replace("model: pmnf", "model: {name: speedup, processes: k}"))["first round"]
+    assert check.status is Status.FAILED and "k is no numeric parameter" in check.detail
+    assert "budget" not in check.remedy
+
+
 @pytest.mark.slow
 def test_a_directory_that_holds_this_campaign_or_another() -> None:
     run("run", "campaign.yaml")
@@ -270,11 +276,12 @@ def test_an_invalid_campaign_is_a_result_not_wrong_usage() -> None:
 
 
 def test_remedies_are_printed_for_humans() -> None:
-    write_campaign(Path.cwd(), LOCAL.replace("1 core-hour,", "10 core-seconds,"))
+    text = LOCAL.replace("1 core-hour,", "10 core-seconds,").replace("slots: 1,", "slots: 9999,")
+    write_campaign(Path.cwd(), text)
     result = run("doctor", "campaign.yaml")
     assert result.code == 1
     assert "needed, but missing or broken: first round" in result.out
-    assert "-> raise stop.budget" in result.out
+    assert "-> set executor.slots" in result.out
     fine = run("doctor")
     assert fine.code == 0
     assert "nothing needed is missing" in fine.out

@@ -62,6 +62,23 @@ def test_a_launcher_that_run_would_refuse_is_refused() -> None:
     assert "no-such-mpiexec of executor.launcher is not on PATH here" in refused[0].err
 
 
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("speedup", "model speedup: no name says which parameter counts processes"),
+        ("{name: speedup, processes: k}", "model speedup: processes is 'k': k is no numeric parameter"),
+        ("{name: pmnf, exponents: few}", "unknown exponent set 'few'"),
+    ],
+)
+def test_a_model_that_cannot_be_is_refused_before_anything_is_spent(model: str, why: str) -> None:
+    write_campaign(Path.cwd(), LOCAL.replace("model: pmnf", f"model: {model}"))
+    before = tree(Path.cwd())
+    for asked in ("plan", "run"):
+        refused = run(asked, "campaign.yaml")
+        assert refused.code == 2 and why in refused.err
+    assert tree(Path.cwd()) == before
+
+
 def test_categories_are_listed_instead_of_a_range() -> None:
     text = LOCAL.replace("{n: [1, 2, 3, 4, 5]}", "{n: [1, 2, 3, 4, 5], k: {values: [cg, mg, fft]}}")
     text = text.replace("{n: 8}", "{n: 8, k: mg}")
