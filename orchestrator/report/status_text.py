@@ -58,6 +58,8 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     large_checks = _large(checks, [check["measured"] for check in checks])
     if status["models_outdated"] is not None:
         parts.append(Text(_outdated_line(status, directory)))
+    elif status["points"] and not status["models"]:
+        parts.append(Text(f"no models: none could be fitted; why: orchestrator model {_place(directory)}"))
     if large_rows:
         parts += [Text(line) for line in meanings(status["metrics"])]
         parts.append(models_table(large_rows, units(status["metrics"])))
@@ -94,9 +96,14 @@ def standing_lines(status: Mapping[str, Any], directory: Path | None = None) -> 
 
 def _outdated_line(status: Mapping[str, Any], directory: Path | None) -> str:
     """Return of what the models are, or why there are none, and how to have those of now."""
-    where = "DIR" if directory is None else shlex.quote(str(directory))
     what = "models" if status["models"] else "no models"
-    return f"{what}: {status['models_outdated']}; to fit them now: orchestrator status {where} --fit"
+    fit = f"orchestrator status {_place(directory)} --fit"
+    return f"{what}: {status['models_outdated']}; to fit them now: {fit}"
+
+
+def _place(directory: Path | None) -> str:
+    """Return the campaign directory as an argument of a command."""
+    return "DIR" if directory is None else shlex.quote(str(directory))
 
 
 def _progress_lines(status: Mapping[str, Any]) -> list[str]:
@@ -221,7 +228,7 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
     if paused is not None:
         lines.insert(0, f"paused: {paused['cause']} ({paused['detail']}); nothing more is begun")
         early = {"rule": paused["cause"], "detail": paused["detail"]}
-    where = "DIR" if directory is None else shlex.quote(str(directory))
+    where = _place(directory)
     what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]), where)
     lines += _trouble_lines(status)
     if status["decides_again"] and status["state"] == "stopped":
