@@ -19,6 +19,8 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 _OF_SHELL = re.compile(r"&&|\|\||>>|[|&;<>`]|\$\(")
 _THREADS = re.compile(r"OMP_NUM_THREADS=(\S+)")
 _NAMES_THREADS = ("threads", "nthreads", "num_threads", "omp_num_threads")  # and t, which may be a time
+# Processes that a program starts by itself, as Python's do: a run of one core would bind all of them to it.
+_NAMES_WORKERS = ("workers", "nworkers", "n_workers", "num_workers", "n_jobs", "njobs")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _BRACES = re.compile(r"\{[^{}\"':]*\}")  # with quotes and colons within they are JSON, or the like
 _GUESSED = (16, 32, 64, 128, 256, 512)
@@ -101,7 +103,7 @@ def _are_threads(name: str, values: Sequence[Value], cores: int) -> bool:
     """Tell whether a parameter is the number of threads, by its name and its values, if any are given."""
     most = 2 * max(2, cores) if name == "t" else math.inf
     possible = all(isinstance(value, int) and 1 <= value <= most for value in values)
-    return possible and name in ("t", *_NAMES_THREADS)
+    return possible and name in ("t", *_NAMES_THREADS, *_NAMES_WORKERS)
 
 
 def _threads(words: list[str]) -> tuple[str, list[str]]:

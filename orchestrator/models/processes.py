@@ -19,6 +19,7 @@ _TOTAL |= {"task", "tasks", "ntasks", "mpitasks", "cores", "ncores", "numcores",
 _NODES = {"node", "nodes", "nnodes", "numnodes", "nodecount"}
 _THREADS = {"t", "thread", "threads", "nthreads", "numthreads", "ompthreads", "ompnumthreads"}
 _THREADS |= {"threadsperrank", "threadsperprocess", "cpuspertask"}
+_THREADS |= {"workers", "nworkers", "numworkers", "njobs"}  # processes that a program starts by itself
 _PER_NODE = {"ppn", "rpn", "tpn"} | {
     f"{prefix}{what}pernode"
     for what in ("ranks", "tasks", "procs", "processes", "cores", "gpus", "cpus")

@@ -470,6 +470,7 @@ def test_mistakes_are_named_and_nothing_is_written(arguments: list[str], message
         ("./heat -t {t} {n}", [], "t", ["t"]),
         ("./heat -t {t} {n}", ["t=1,2"], "t", []),
         ("./heat -t {threads} {n}", [], "threads", ["threads"]),
+        ("./heat {n_jobs} {n}", [], "n_jobs", ["n_jobs"]),
         ("./heat -t {t} {n}", ["t=0.5,1.0"], "1", []),
         ("./heat -t {t} {n}", ["t=100,200"], "1", []),
         ("OMP_NUM_THREADS={k} ./heat -t {t}", [], "k", ["k"]),

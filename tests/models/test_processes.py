@@ -22,6 +22,7 @@ from orchestrator.types import Measurement, Measurements, Point
         (("nodes", "n"), ("nodes",), "nodes"),
         (("p", "threads", "n"), ("p", "threads"), ""),
         (("OMP_NUM_THREADS",), ("OMP_NUM_THREADS",), ""),
+        (("n", "n_jobs"), ("n_jobs",), ""),
         (("num_nodes", "ranks-per-node"), ("num_nodes", "ranks-per-node"), "num_nodes"),
     ],
 )
