@@ -274,7 +274,7 @@ class Controller:
 
     def _fit(self, number: int) -> None:
         self._models = self._runtime.fit(self.state)
-        quality = self._runtime.assess(self._models)
+        quality = self._runtime.assess(self._models, self.state)
         gained = self._runtime.gain(quality, Quality(smape=self.state.smape, width=self.state.width))
         measured = any(self.state.runs[run].status is RunStatus.MEASURED for run in self.state.queue)
         machine = findings(self.state)
@@ -297,7 +297,7 @@ class Controller:
         self._runtime.publish(self.state, self._models)
 
     def _assess(self) -> None:
-        quality = self._runtime.assess(self.models())
+        quality = self._runtime.assess(self.models(), self.state)
         assessed = events.ModelsAssessed(
             smape=quality.smape,
             width=quality.width,

@@ -25,7 +25,7 @@ from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
 from orchestrator.journal.writer import Patience, persistently, writing
 from orchestrator.models.base import Model, Modeler
-from orchestrator.policy import effort_runs, progress, reference
+from orchestrator.policy import effort_runs, failing, progress, reference
 from orchestrator.policy.budget import kept_for_validation
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
@@ -244,18 +244,21 @@ class Runtime:
         """Return the effort runs of a round."""
         return self.assembly.effort_plan(state, models, choices, self._effort_checks(state))
 
-    def assess(self, models: tuple[Model, ...]) -> progress.Quality:
+    def assess(self, models: tuple[Model, ...], state: State) -> progress.Quality:
         """Return the quality of models, for the stop rules."""
-        return progress.assess(models, self.campaign.evaluation_point, self._targets)
+        return progress.assess(models, self.campaign.evaluation_point, self._targets(state))
 
-    @cached_property
-    def _targets(self) -> tuple[Point, ...]:
-        """Random points over which models are assessed without an evaluation point, always the same."""
+    def _targets(self, state: State) -> tuple[Point, ...]:
+        """Return random points over which models are assessed without an evaluation point.
+
+        They are always the same, but for those at which the program is known to fail: nobody asks for these.
+        """
         if self.campaign.evaluation_point is not None:
             return ()
         law = Law.of(self.campaign.parameters, (), ())
         drawn = law.points(self.assembly.space, np.random.default_rng([self.campaign.seed, _TARGETS]))
-        return tuple(itertools.islice(drawn, _TARGETS))
+        known = failing.regions(state)
+        return tuple(itertools.islice((at for at in drawn if not failing.why_not(at, known)), _TARGETS))
 
     def gain(self, now: progress.Quality, before: progress.Quality) -> str:
         """Return what a round improved by the campaign's rule; empty where that is nothing."""

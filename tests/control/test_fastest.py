@@ -102,6 +102,7 @@ def test_a_configuration_with_which_the_program_fails_is_not_the_fastest() -> No
     rehearsed(text.replace("noise: 0,", 'noise: 0, fails_where: "n == 8",'))
     shown = run("status", "rehearsal", "--json").document
     assert "n >= 8" in " ".join(shown["left_out"])
+    assert shown["uncertainty_targets"] == 30
     assert shown["fastest"]["candidates"] == 30
     assert shown["fastest"]["predicted"]["point"]["n"] == 6
 
