@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from orchestrator.models.base import Floats
 from orchestrator.models.intervals import HALF_WIDTH, LEVEL
@@ -102,7 +102,9 @@ class Growth:
             return UNKNOWN
         excess = np.maximum((residuals[usable] / HALF_WIDTH) ** 2 - inside**2, 0)
         seen = float(np.quantile(np.sqrt(excess), LEVEL / 100))
-        return cls(spread=max(seen, inside, _LEAST), reach=float(distances.max()))
+        # Of one or two the largest is no quantile: Student's distribution has the ratio.
+        few = float(stdtrit(usable.sum(), (1 + LEVEL / 100) / 2) / HALF_WIDTH)
+        return cls(spread=few * max(seen, inside, _LEAST), reach=float(distances.max()))
 
     def at(self, distances: Floats) -> Floats:
         """Return the standard deviation at distances, in the shape of these."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orchestrator.models.intervals import HALF_WIDTH
 from orchestrator.models.regression.errors import UNKNOWN, Errors, Growth
 
 
@@ -41,8 +42,18 @@ def test_large_errors_just_beyond_the_range_do_not_make_those_far_out_enormous()
     assert Growth.of(distances, residuals, 0.1).at(np.array([1.2]))[0] < 1.0
 
 
+def test_few_errors_beyond_say_little_of_others() -> None:
+    """The largest of two, as of the last points of a line, is exceeded more often than once in ten."""
+    rng = np.random.default_rng(4)
+    for number in (1, 2, 5):
+        seen = (Growth.of(np.ones(number), rng.standard_normal(number), 0.0).spread for _ in range(400))
+        held = [abs(rng.standard_normal()) < HALF_WIDTH * spread for spread in seen]
+        assert 0.8 < np.mean(held) < 0.96
+
+
 def test_errors_that_nobody_saw_to_grow_do() -> None:
     distances = np.array([0.1, 0.2])
-    assert Growth.of(distances, np.zeros(2), 0.05).at(np.array([0.2, 0.8])) == pytest.approx([0.05, 0.1])
+    many = Growth.of(np.tile(distances, 500), np.zeros(1000), 0.05)
+    assert many.at(np.array([0.2, 0.8])) == pytest.approx([0.05, 0.1], rel=0.01)
     assert Growth.of(distances, np.zeros(2), 0.0).at(np.array([0.1]))[0] > 0
     assert Growth.of(distances, np.full(2, np.nan), 0.05) == UNKNOWN
