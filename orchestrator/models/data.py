@@ -49,6 +49,12 @@ class Group:
         left_out = ((name, value) for name, value in self.fixed if name not in self.parameters)
         return Unvaried(tuple((name, value) for name, value in left_out if value is not None))
 
+    def coordinates(self, names: Sequence[str]) -> Floats:
+        """Return the values of numeric parameters at the points, (points, names), also of those with one."""
+        varied, alone = dict(zip(self.parameters, self.points.T, strict=True)), dict(self.fixed)
+        columns = [varied[n] if n in varied else np.full(len(self.points), alone[n]) for n in names]
+        return np.stack(columns, axis=1) if columns else np.empty((len(self.points), 0))
+
     def take(self, rows: NDArray[np.intp]) -> Self:
         """Select call paths."""
         return replace(

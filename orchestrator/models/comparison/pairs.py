@@ -11,7 +11,7 @@ import numpy as np
 from orchestrator.errors import CampaignError
 from orchestrator.models.base import Floats, Key
 from orchestrator.models.callpaths import names
-from orchestrator.models.data import Group, groups
+from orchestrator.models.data import groups
 from orchestrator.models.noise import GUESS_WEIGHT, Located, locate, robust_weights, tick
 from orchestrator.types import Measurement, Measurements
 
@@ -163,7 +163,8 @@ def _sides(known: Measurements) -> Iterator[tuple[Key, _Side]]:
     for group in groups(known, positive=True)[0]:
         # The same robust mean on both sides: an aggregate of its own would shift one of them.
         located = locate(group.values, "none", group.origins)
-        names, rows = _coordinates(group)
+        names = tuple(name for name, _ in group.fixed)
+        rows = {tuple(point): k for k, point in enumerate(group.coordinates(names).tolist())}
         for row, (callpath, metric) in enumerate(group.labels):
             logs, step = np.log(group.values[row]), ticks[callpath, metric]
             side = _side(located, row, names, rows, logs, step)
@@ -198,15 +199,6 @@ def _tick(item: Measurement) -> float:
     values = np.array([value for found in item.values.values() for value in found if 0 < value < math.inf])
     whole = np.all(np.abs(values - np.rint(values)) < 1e-9 * values)
     return 0.0 if whole or not len(values) else tick(values)
-
-
-def _coordinates(group: Group) -> tuple[tuple[str, ...], dict[tuple[float, ...], int]]:
-    """Return all numeric parameters, and the row of every point by its coordinates."""
-    varied = iter(group.points.T)
-    count = len(group.points)
-    columns = [next(varied) if value is None else np.full(count, value) for _, value in group.fixed]
-    table = np.array(columns, dtype=float).reshape(len(columns), count).T
-    return tuple(name for name, _ in group.fixed), {tuple(row): k for k, row in enumerate(table.tolist())}
 
 
 def _common(first: _Side, second: _Side) -> list[tuple[float, ...]]:

@@ -48,7 +48,7 @@ class Space:
         for case in cases:
             for name, known in zip(case.group.parameters, case.blocks, strict=False):
                 pairs[name].update(dict.fromkeys(map(tuple, known.tolist())))
-        points = np.concatenate([coordinates(item.group, parameters) for item in solved])
+        points = np.concatenate([item.group.coordinates(parameters) for item in solved])
         blocks = tuple(np.array(list(pairs[name])) for name in parameters)
         return cls(
             parameters=parameters,
@@ -59,14 +59,6 @@ class Space:
             ),
             keep=min(max(case.task.keep for case in cases), max(TOGETHER // len(solved), _LEAST)),
         )
-
-
-def coordinates(group: Group, parameters: Sequence[str]) -> Floats:
-    """Return the values of parameters at the points, shape (points, parameters), constant ones, too."""
-    varying = dict(zip(group.parameters, group.points.T, strict=True))
-    fixed = dict(group.fixed)
-    columns = [varying[n] if n in varying else np.full(len(group.points), fixed[n]) for n in parameters]
-    return np.stack(columns, axis=1) if columns else np.empty((len(group.points), 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -94,7 +86,7 @@ class OneCategory:
     @classmethod
     def of(cls, solved: Solved, rows: NDArray[np.intp], space: Space) -> Self:
         """Take some call paths of the group of a category."""
-        points = coordinates(solved.group, space.parameters)
+        points = solved.group.coordinates(space.parameters)
         features, case = Features.of(points), solved.cases[0][0]
         group = replace(
             solved.group,

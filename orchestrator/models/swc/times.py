@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Integers, Key, is_of
+from orchestrator.models.base import Floats, Integers, Key
 from orchestrator.models.noise import Located, locate
 from orchestrator.models.pmnf.trends import remarks
-from orchestrator.types import Measurements, Point
+from orchestrator.types import Measurements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,27 +71,18 @@ def locate_times(timed: Measurements, aggregate: str) -> dict[Key, TimedPoints]:
         The option of the modeler, see `orchestrator.models.noise.locate`.
     """
     located_times: dict[Key, TimedPoints] = {}
-    points = {(item.callpath, item.metric): tuple(item.values) for item in timed.items}
     for group in data.groups(timed, positive=True)[0]:
         located = locate(group.values, aggregate, group.origins)
         # Coefficients are fitted to the aggregate where one was asked for, otherwise to every run.
         runs = np.log(group.values) if aggregate in ("auto", "none") else located.log_value[:, :, None]
         noted = remarks(group.parameters, group.points, located)
-        chosen = dict(group.category)
-        numeric = [name for name in timed.parameters if name not in chosen]
+        numeric = tuple(name for name, _ in group.fixed)
+        x = group.coordinates(numeric)
         for row, label in enumerate(group.labels):
-            point = next(p for p in points[label] if is_of(p, group.category))
-            x = np.stack([_column(group, name, point) for name in numeric], axis=1)
             notes = (*group.notes[row], *noted[row])
             times = _times(located, row, runs[row])
-            located_times[(*label, group.category)] = TimedPoints(tuple(numeric), x, times, notes)
+            located_times[(*label, group.category)] = TimedPoints(numeric, x, times, notes)
     return located_times
-
-
-def _column(group: data.Group, name: str, point: Point) -> NDArray[np.float64]:
-    if name in group.parameters:
-        return np.array(group.points[:, group.parameters.index(name)])
-    return np.full(len(group.points), point.number(name))
 
 
 def _times(located: Located, row: int, runs: NDArray[np.float64]) -> Times:
