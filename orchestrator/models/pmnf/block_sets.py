@@ -54,6 +54,8 @@ COSTS: dict[Exponents, float] = {
 TERM = 0.5
 # Most blocks of one parameter, and what they may cost together.
 MOST_BLOCKS, _MOST_COST = 4, 9.0
+# Denominators of coefficients that count as fractions.
+DENOMINATORS = (1, 2, 3, 4, 6, 8, 12)
 # Share of a block that is left when it does not depend on others; least size of a number that divides.
 _DEPENDENT, TINY = 1e-9, 1e-300
 

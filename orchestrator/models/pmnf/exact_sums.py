@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, smape_of
 from orchestrator.models.data import Group
+from orchestrator.models.pmnf.block_sets import DENOMINATORS
 from orchestrator.models.pmnf.hypotheses import Exponents, block_values
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.peeling import (
@@ -49,8 +50,8 @@ _BETTER = 3.0
 _EXACT = 3.0
 # Share of the squared deviations that varies along a parameter without importance. Chosen by hand.
 _ALIKE = 0.01
-# Numbers that coefficients are rounded to, and by how many standard deviations at most.
-_DENOMINATORS, _ROUND = (1, 2, 3, 4, 6, 8, 12), 4.0
+# Standard deviations by which coefficients are rounded to fractions, at most.
+_ROUND = 4.0
 # Values are kept above this share of the sizes of their terms: exact ones cancel each other almost.
 _LEAST_SHARE = 1e-12
 _TINY = 1e-300
@@ -324,7 +325,7 @@ def _solved(design: Floats, values: Floats, sigma: Floats) -> Floats:
 def _rounded(coefficients: Floats, error: Floats) -> Floats:
     """Return coefficients as fractions where these are within their error."""
     result = coefficients.copy()
-    for denominator in reversed(_DENOMINATORS):
+    for denominator in reversed(DENOMINATORS):
         near = np.rint(coefficients * denominator) / denominator
         clear = (error * denominator < 0.01) & (np.abs(near - coefficients) <= _ROUND * error)
         result = np.where(clear & (near != 0), near, result)

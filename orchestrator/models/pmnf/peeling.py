@@ -17,6 +17,7 @@ import numpy as np
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.pmnf.block_sets import (
     COSTS,
+    DENOMINATORS,
     MOST_BLOCKS,
     TERM,
     TINY,
@@ -42,8 +43,7 @@ SMOOTH = 1e-3
 # Standard deviations within which a coefficient is zero, and within which it is a round number.
 # Errors above which nearness to a round number is no evidence.
 _ZERO, _ROUND, _CLEAR = 4.0, 3.0, 0.03
-_DENOMINATORS = (1, 2, 3, 4, 6, 8, 12)
-_MULTIPLE = math.lcm(*_DENOMINATORS)
+_MULTIPLE = math.lcm(*DENOMINATORS)
 # Largest scatter, in standard deviations, of coefficients around a description of them.
 _MOST_SCATTER = 4.0
 # A coefficient as any number: the price is that of so many digits at most (natural logarithm).
@@ -319,7 +319,7 @@ def _fractions(coefficients: Floats, error: Floats) -> Floats:
     finest = size * _MULTIPLE
     some = np.abs(finest - np.rint(finest)) <= (1 + 1e-9) * _ROUND * error * _MULTIPLE
     size, error, costs = size[some], error[some], cost[some]
-    for denominator in _DENOMINATORS:
+    for denominator in DENOMINATORS:
         above = np.rint(size * denominator)
         near = np.abs(size * denominator - above) <= _ROUND * error * denominator
         clear = (_ROUND * error * denominator < _CLEAR) & (above > 0)

@@ -21,12 +21,11 @@ from scipy.special import expit
 from orchestrator.models.base import Floats, Integers, Model
 from orchestrator.models.belief import LogBelief, has_belief, mixture_quantile
 from orchestrator.models.intervals import Predictive, predictive
-from orchestrator.models.pmnf.block_sets import COSTS, TERM
+from orchestrator.models.pmnf.block_sets import COSTS, DENOMINATORS, TERM
 from orchestrator.models.pmnf.hypotheses import Exponents, block_values
+from orchestrator.models.pmnf.peeling import Term
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Point
-
-Term = tuple[Exponents, ...]
 
 # Two values check these alone: most counts do not depend on a parameter, or are proportional to it.
 _USUAL: frozenset[Exponents] = frozenset({(0.0, 0.0), (1.0, 0.0)})
@@ -38,8 +37,8 @@ _SMALL = 0.1
 # Probability from which a sum gives the value where nothing checks it, and the quantiles of another model
 # between which it does so in any case.
 _LIKELY, _MIDDLE = 0.5, (0.25, 0.75)
-# Denominators of numbers that count as fractions, how close these are, and largest whole numbers.
-_DENOMINATORS, _NEAR, _LARGEST = (1, 2, 3, 4, 6, 8, 12), 1e-6, 1e15
+# How close numbers are to fractions, and largest whole numbers.
+_NEAR, _LARGEST = 1e-6, 1e15
 
 
 def gains(points: Floats, terms: Sequence[Term], coefficients: Floats) -> Floats:
@@ -81,7 +80,7 @@ def _gain(levels: Floats, blocks: Sequence[Exponents], coefficients: Floats) -> 
 def _price(numbers: Floats) -> float:
     """Return the price of numbers as multiples of one fraction, infinite where they are none."""
     costs = [math.inf]
-    for denominator in _DENOMINATORS:
+    for denominator in DENOMINATORS:
         above = np.abs(numbers) * denominator
         whole = np.rint(above)
         if np.all(np.abs(above - whole) <= _NEAR * np.maximum(1.0, _NEAR * above)) and whole.max() < _LARGEST:

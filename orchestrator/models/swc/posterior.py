@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import comb
 
 import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.correction import Correction
-from orchestrator.models.pmnf.hypotheses import PAPER
+from orchestrator.models.pmnf.hypotheses import PAPER, structures
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.swc.columns import Column
@@ -103,15 +102,7 @@ def _agreed(fitted: Fit, residuals: Floats, times: Times) -> Floats:
 def _log_prior(exponents: Floats) -> float:
     """Log prior of one hypothesis of the normal form: its blocks, and the way they are combined."""
     present = int(np.count_nonzero(exponents.any(axis=2)))
-    return -present * float(np.log(len(PAPER))) - float(np.log(_bell(exponents.shape[1] + 1)))
-
-
-def _bell(n: int) -> int:
-    """Number of partitions of n things: of n-1 parameters, and a group for those left out."""
-    numbers = [1]
-    for k in range(n):
-        numbers.append(sum(comb(k, j) * numbers[j] for j in range(k + 1)))
-    return numbers[n]
+    return -present * float(np.log(len(PAPER))) - float(np.log(structures(exponents.shape[1])))
 
 
 def widened(posterior: Posterior, old: Names, new: Names) -> Posterior:
