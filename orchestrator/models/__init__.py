@@ -12,7 +12,7 @@ of one family beside its modeler is offered here by name, and imported only when
   parameters; `zero`.
 - After a fit: call paths as `sums` of others (`summed`), `consistency` of models, what is `unseen` or
   `unvaried`; `uncertainty`, `costs` and `scaling` from predictions; `comparison` of two sets of measurements.
-- `mpi_costs` in theory. `progress`, `spread`, `compiling` and `blas` are technical.
+- `mpi_costs` in theory. `progress`, `spread`, `compiling`, `machine_code` and `blas` are technical.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numba
 import pytest
 
-from orchestrator.models import compiling
-from orchestrator.models.pmnf import kernels
+from orchestrator.models import compiling, machine_code
 
 
 def test_the_first_compilation_is_told_once_and_no_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,4 +21,4 @@ def test_the_first_compilation_is_told_once_and_no_later_one(monkeypatch: pytest
 
 
 def test_the_loops_of_the_modeler_are_such_functions() -> None:
-    assert isinstance(kernels.compiled(lambda x: x), numba.core.registry.CPUDispatcher)
+    assert isinstance(machine_code.compiled(lambda x: x), numba.core.registry.CPUDispatcher)

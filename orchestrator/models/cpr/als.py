@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbsv, dptsv
 
 from orchestrator.models.base import Floats
-from orchestrator.models.pmnf.kernels import compiled
+from orchestrator.models.machine_code import compiled
 
 Ints = NDArray[np.int32]
 

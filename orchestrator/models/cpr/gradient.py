@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import Entries, Ints, product_at, row_begins
-from orchestrator.models.pmnf.kernels import compiled
+from orchestrator.models.machine_code import compiled
 
 # Passes over the samples. Chosen by hand; not derived.
 _EPOCHS = 200

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import Entries, Ints, product_at, row_begins
-from orchestrator.models.pmnf.kernels import compiled
+from orchestrator.models.machine_code import compiled
 
 # Weights of the barrier that keeps factors positive, from the first to the last, each smaller by a factor.
 # Then the most steps of Newton's method for a row. Chosen by hand; not derived.

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.machine_code import compiled
 from orchestrator.models.pmnf.candidates import PENALTY, Candidates, Searched, reach_with
-from orchestrator.models.pmnf.kernels import compiled
 from orchestrator.models.pmnf.moments import moments
 
 # A predictor whose part independent of the others is below this fraction counts as collinear: a few thousand

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.kernels import compiled
+from orchestrator.models.machine_code import compiled
 
 Exponents = tuple[float, float]
 

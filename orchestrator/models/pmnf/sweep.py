@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.machine_code import compiled
 from orchestrator.models.pmnf.candidates import NEGATIVE, Searched, reach_with
 from orchestrator.models.pmnf.exhaustive import least
 from orchestrator.models.pmnf.hypotheses import stacked
-from orchestrator.models.pmnf.kernels import compiled, invert
+from orchestrator.models.pmnf.kernels import invert
 
 # A predictor whose part independent of the others is below this fraction counts as collinear: rounding.
 _COLLINEAR = 1e-12

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.models.base import Floats
+from orchestrator.models.machine_code import compiled
 from orchestrator.models.pmnf import exhaustive, hypotheses, kernels, modeler
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.fit import columns, fit
 from orchestrator.models.pmnf.hypotheses import growth_of, stacked
-from orchestrator.models.pmnf.kernels import compiled
 from orchestrator.models.pmnf.sweep import Problem, factors, sweep, swept_residuals
 from orchestrator.models.pmnf.weighting import weighting
 from orchestrator.types import Measurement, Measurements, Point
