@@ -21,6 +21,7 @@ from orchestrator.types import Point
 # as a share of the range; and from how many members at points on that is quicker than bisection alone.
 _HALVINGS, _STEPS, _SURE, _MANY = 24, 12, 1e-12, 500
 _ROOT = float(np.sqrt(2 * np.pi))
+_QUARTILES = 0.25, 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +160,15 @@ def mixture_quantile(weights: Floats, mean: Floats, spread: Floats, q: float) ->
             low[rest], high[rest], lambda middle: weights @ ndtr((middle - some) / wide) < q
         )
     return result
+
+
+def in_middle(logs: Floats, weights: Floats, mean: Floats, spread: Floats) -> NDArray[np.bool_]:
+    """Return where logarithms, shape (n,), lie between the quartiles of mixtures as of `mixture_quantile`.
+
+    There an expression that is probable, or is wanted for its shortness, is as good a value as the median.
+    """
+    low, high = (mixture_quantile(weights, mean, spread, q) for q in _QUARTILES)
+    return np.asarray((low <= logs) & (logs <= high))
 
 
 def _bisected(low: Floats, high: Floats, is_below: Callable[[Floats], NDArray[np.bool_]]) -> Floats:

@@ -17,7 +17,7 @@ from orchestrator.models.base import (
     document,
     inside,
 )
-from orchestrator.models.belief import Belief, LogBelief, mixture_quantile
+from orchestrator.models.belief import Belief, LogBelief, in_middle, mixture_quantile
 from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.regimes import Change, Regimes
 from orchestrator.models.intervals import FromPredictive, Predictive
@@ -32,8 +32,6 @@ _NUMBERS, _FEWEST = 4096, 24
 _CERTAIN = 0.9
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
-# A probable formula is the prediction instead of the median of all that is possible, between these quantiles.
-_MIDDLE = 0.25, 0.75
 _CURVES = (
     "a smooth curve (a Gaussian process in the logarithms), no formula; the expression is its power law at "
     "the largest measured values"
@@ -146,10 +144,9 @@ class CurveModel(FromPredictive):
         value = mixture_quantile(weights, mean, spread, 0.5)
         if self.share >= LIKELY:
             formula = self.explained.formula_at(coordinates(points, self.parameters))
-            low, high = (mixture_quantile(weights, mean, spread, q) for q in _MIDDLE)
-            value = np.where((low <= formula) & (formula <= high), formula, value)
+            value = np.where(in_middle(formula, weights, mean, spread), formula, value)
         own = Predictive(
-            value=self._inside(points, np.exp(value)),
+            value=inside(points, self.category, np.exp(value)),
             weights=weights,
             mean=mean,
             spread=spread,
@@ -166,7 +163,7 @@ class CurveModel(FromPredictive):
         """Return the mean over all explanations; NaN at points of another category."""
         weights, mean, spread = self._mixture(points)
         logs = np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, LARGEST_LOG)
-        return self._inside(points, weights @ np.exp(logs))
+        return inside(points, self.category, weights @ np.exp(logs))
 
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return explanations that stand for all as members, each a Gaussian process.
@@ -214,9 +211,6 @@ class CurveModel(FromPredictive):
         steps[np.arange(len(positive)) + 1, positive] *= np.exp(-_STEP)
         values = self.explained.weights @ self.explained.mean(steps)
         return float(values[0]), np.round((values[0] - values[1:]) / _STEP, 3)
-
-    def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
-        return inside(points, self.category, values)
 
 
 _TOUCHING: WeakKeyDictionary[CurveModel, tuple[float, Floats]] = WeakKeyDictionary()

@@ -93,10 +93,10 @@ class PmnfModel(FromPredictive):
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over hypotheses at each point; NaN at points of another category."""
-        x = self.coordinates(points)
+        x = coordinates(points, self.parameters)
         with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
             mean, spread = self.posterior.log_moments(x)
-            value = self._inside(points, np.exp(mean[0]))
+            value = inside(points, self.category, np.exp(mean[0]))
         for allowance in self._allowances:
             spread = np.hypot(spread, np.linalg.norm(allowance.causes(x), axis=0))
         own = Predictive(
@@ -109,30 +109,27 @@ class PmnfModel(FromPredictive):
         )
         if self.beyond is not None:
             found = self.beyond.predictive(own, self.posterior, x, points)
-            own = replace(found, value=self._inside(points, found.value))
+            own = replace(found, value=inside(points, self.category, found.value))
         return self.unvaried.predictive(own, points)
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the value of the expression; NaN at points of another category."""
-        x = self.coordinates(points)
+        x = coordinates(points, self.parameters)
         if self.beyond is not None and self.beyond.share(self.posterior, x).any():
             return self.predictive(points).value
-        return self._inside(points, self.posterior.best(x))
+        return inside(points, self.category, self.posterior.best(x))
 
     def expected(self, points: Sequence[Point]) -> Floats:
         """Return the mean over hypotheses and coefficients; NaN at points of another category."""
-        x = self.coordinates(points)
+        x = coordinates(points, self.parameters)
         mean = self.posterior.expected(x)
         if self.beyond is not None:
             mean = self.beyond.expected(mean, self.posterior, x, points)
-        return self._inside(points, mean)
-
-    def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
-        return inside(points, self.category, values)
+        return inside(points, self.category, mean)
 
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return the mixture over hypotheses, each with a Gaussian over its coefficients."""
-        x = self.coordinates(points)
+        x = coordinates(points, self.parameters)
         mean, factor, rough = self.posterior.log_factors(x)
         own = LogBelief(
             weights=self.posterior.weights,
@@ -157,7 +154,3 @@ class PmnfModel(FromPredictive):
     def document(self) -> dict[str, Any]:
         """Return the model as a JSON-ready object."""
         return document(self)
-
-    def coordinates(self, points: Sequence[Point]) -> Floats:
-        """Return the values of the model's parameters, shape (points, parameters)."""
-        return coordinates(points, self.parameters)

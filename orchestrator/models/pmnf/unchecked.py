@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from orchestrator.models.base import Floats, Integers, Model
-from orchestrator.models.belief import LogBelief, has_belief, mixture_quantile
+from orchestrator.models.belief import LogBelief, has_belief, in_middle
 from orchestrator.models.intervals import Predictive, predictive
 from orchestrator.models.pmnf.block_sets import COSTS, DENOMINATORS, TERM
 from orchestrator.models.pmnf.hypotheses import Exponents, block_values
@@ -34,9 +34,8 @@ _ENOUGH = 10.0
 # Share of unchecked terms up to which the others say more than any other model, which may be too sure of
 # itself. Chosen by hand; not derived.
 _SMALL = 0.1
-# Probability from which a sum gives the value where nothing checks it, and the quantiles of another model
-# between which it does so in any case.
-_LIKELY, _MIDDLE = 0.5, (0.25, 0.75)
+# Probability from which a sum gives the value where nothing checks it.
+_LIKELY = 0.5
 # How close numbers are to fractions, and largest whole numbers.
 _NEAR, _LARGEST = 1e-6, 1e15
 
@@ -147,8 +146,7 @@ class Beyond:
     def _is_likely(self, logs: Floats, share: Floats, other: Predictive) -> NDArray[np.bool_]:
         """Return where the sum, which is the short expression, is probable or what the model also says."""
         with np.errstate(all="ignore"):  # far out, there may be no number
-            low, high = (mixture_quantile(other.weights, other.mean, other.spread, q) for q in _MIDDLE)
-        agrees = (low <= logs) & (logs <= high)
+            agrees = in_middle(logs, other.weights, other.mean, other.spread)
         return np.asarray(np.isfinite(share) & (agrees | (self.probability >= _LIKELY)))
 
     def expected(self, own: Floats, sums: Posterior, x: Floats, points: Sequence[Point]) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from orchestrator.models.base import coordinates
 from orchestrator.models.pmnf.hypotheses import PAPER
 from orchestrator.models.pmnf.model import PmnfModel
 from tests.models.builders import GRIDS, Truth, fit, grid, point, series, uniform, value
@@ -151,5 +152,5 @@ def test_value_is_that_of_predict_and_the_mean_lies_between_the_members() -> Non
     for model in fit(2, exact, bent, series(lambda p, q: 2 + p, grid(2)[:6], uniform(rng, 0.05))):
         points = [point((p, q)) for p, q in ((32, 2), (512, 10), (1024, 12))]
         assert model.value(points) == pytest.approx(model.predict(points).value)
-        members = np.exp(model.posterior.log_moments(model.coordinates(points))[0])
+        members = np.exp(model.posterior.log_moments(coordinates(points, model.parameters))[0])
         assert np.all(model.expected(points) >= members.min(axis=0) * 0.99)
