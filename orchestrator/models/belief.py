@@ -165,7 +165,7 @@ def mixture_quantile(weights: Floats, mean: Floats, spread: Floats, q: float) ->
 def in_middle(logs: Floats, weights: Floats, mean: Floats, spread: Floats) -> NDArray[np.bool_]:
     """Return where logarithms, shape (n,), lie between the quartiles of mixtures as of `mixture_quantile`.
 
-    There an expression that is probable, or is wanted for its shortness, is as good a value as the median.
+    A probable formula that lies there is the prediction instead of the median.
     """
     low, high = (mixture_quantile(weights, mean, spread, q) for q in _QUARTILES)
     return np.asarray((low <= logs) & (logs <= high))

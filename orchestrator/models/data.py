@@ -407,6 +407,12 @@ def _joined_origins(parts: list[_Series], shape: tuple[int, ...]) -> Integers | 
     return joined
 
 
+def lines_along(points: Floats, k: int) -> list[Integers]:
+    """Return the rows of points (points, parameters) of every line along a parameter, all others equal."""
+    _, which = np.unique(np.delete(points, k, axis=1), axis=0, return_inverse=True)
+    return [np.flatnonzero(which.ravel() == line) for line in range(which.max() + 1)]
+
+
 def in_order(
     measurements: Measurements, models: Mapping[tuple[str, str, Category], Fitted]
 ) -> tuple[Fitted, ...]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from orchestrator.models.base import (
     Category,
     Floats,
+    Integers,
     Model,
     Modeler,
     coordinates,
@@ -25,7 +26,7 @@ from orchestrator.models.base import (
     inside,
 )
 from orchestrator.models.belief import Belief, LogBelief
-from orchestrator.models.data import Group
+from orchestrator.models.data import Group, lines_along
 from orchestrator.models.intervals import FromPredictive, Predictive, predictive
 from orchestrator.models.pmnf.block_sets import COSTS
 from orchestrator.models.symbolic import number_text, power_text, sum_text, terms_of
@@ -54,15 +55,15 @@ def laws_of(points: Floats, values: Floats) -> Laws:
     values
         Positive, shape (points,).
     """
-    return tuple(_law(column, np.delete(points, k, axis=1), values) for k, column in enumerate(points.T))
+    return tuple(
+        _law(column, [line for line in lines_along(points, k) if len(line) > 1], values)
+        for k, column in enumerate(points.T)
+    )
 
 
-def _law(x: Floats, others: Floats, values: Floats) -> float | None:
-    places, which = np.unique(others, axis=0, return_inverse=True)
-    lines = [line for j in range(len(places)) if len(line := np.flatnonzero(which.ravel() == j)) > 1]
-    levels = np.unique(x)
+def _law(x: Floats, lines: list[Integers], values: Floats) -> float | None:
     # Every value of the parameter must be compared with others of it.
-    if not lines or len(np.unique(x[np.concatenate(lines)])) < len(levels) or x.min() < 0:
+    if not lines or len(np.unique(x[np.concatenate(lines)])) < len(np.unique(x)) or x.min() < 0:
         return None
     enough = max(map(len, lines)) > _FEW
     for power in _EXPONENTS if enough else _USUAL:

@@ -59,6 +59,8 @@ _PLENTY, _SPLITS = 2000, 4
 # Largest advantage of an aggregate over the robust mean that is believed. Chosen by hand; not derived.
 _MOST_GAIN = 10.0
 _TINY = 1e-12  # keeps a variance of zero from dividing
+# Standard deviation of a normal distribution over its median absolute deviation.
+MAD_TO_SIGMA = 1.4826
 # Standard deviation of the logarithm of the noise of codes around the guess, and relative noise below which
 # repetitions agree exactly. Chosen by hand; not derived.
 _NOISE_SPREAD = 1.0

@@ -98,12 +98,12 @@ def estimate(logs: Floats, centre: Floats, sigma: Floats, origins: Integers) -> 
     if not (inside > 0 and fdtrc(between.mean(), within.mean(), across / inside) < _CHANCE):
         return None
     ratio = (across / inside - 1) / size
-    freedom = _satterthwaite((across / size, between.mean()), ((1 - 1 / size) * inside, within.mean()))
+    freedom = satterthwaite((across / size, between.mean()), ((1 - 1 / size) * inside, within.mean()))
     part = float(spread.sum() / np.maximum(number - 1, 0).sum())
     return Estimate(ratio, float(np.sqrt((1 + ratio) / (1 + ratio * part))), max(freedom, _LEAST_FREEDOM))
 
 
-def _satterthwaite(*parts: tuple[float, float]) -> float:
+def satterthwaite(*parts: tuple[float, float]) -> float:
     """Return the degrees of freedom of a sum of estimated variances, each with its own."""
     total = sum(variance for variance, _ in parts)
     return float(total**2 / sum(variance**2 / freedom for variance, freedom in parts))

@@ -13,6 +13,7 @@ from orchestrator.models.base import Floats, Key
 from orchestrator.models.callpaths import names
 from orchestrator.models.data import groups
 from orchestrator.models.noise import GUESS_WEIGHT, Located, locate, robust_weights, tick
+from orchestrator.models.shared_noise import satterthwaite
 from orchestrator.types import Measurement, Measurements
 
 # Noise below which repetitions may agree because of the digits that they are printed with.
@@ -211,15 +212,14 @@ def _pair(first: _Side, second: _Side) -> Pairs | None:
     if not common:
         return None
     a, b = ([side.rows[point] for point in common] for side in (first, second))
-    parts = first.variance[a].mean(), second.variance[b].mean()
-    # Satterthwaite: the freedom of a sum of variances, each with its own.
-    freedom = sum(parts) ** 2 / (parts[0] ** 2 / first.freedom + parts[1] ** 2 / second.freedom)
     return Pairs(
         parameters=first.parameters,
         points=np.array(common, dtype=float).reshape(len(common), len(first.parameters)),
         difference=second.log_value[b] - first.log_value[a],
         variance=first.variance[a] + second.variance[b] + first.rounding[a] + second.rounding[b],
-        freedom=float(freedom),
+        freedom=satterthwaite(
+            (first.variance[a].mean(), first.freedom), (second.variance[b].mean(), second.freedom)
+        ),
         noise=(first.noise, second.noise),
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, smape_of
-from orchestrator.models.data import Group
+from orchestrator.models.data import Group, lines_along
 from orchestrator.models.pmnf.block_sets import DENOMINATORS
 from orchestrator.models.pmnf.hypotheses import Exponents, block_values
 from orchestrator.models.pmnf.model import PmnfModel
@@ -228,8 +228,7 @@ def _pieces(points: Floats, deviations: Floats) -> float:
     """Return the number of points, where those count once that differ in an unimportant parameter only."""
     pieces = float(len(points))
     for k, column in enumerate(points.T):
-        places, which = np.unique(np.delete(points, k, axis=1), axis=0, return_inverse=True)
-        lines = [deviations[which.ravel() == j] for j in range(len(places))]
+        lines = [deviations[line] for line in lines_along(points, k)]
         within = sum(float(((line - line.mean()) ** 2).sum()) for line in lines)
         if within < _ALIKE * float((deviations**2).sum()):
             pieces /= len(np.unique(column))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
-from orchestrator.models.noise import relocate
+from orchestrator.models.noise import MAD_TO_SIGMA, relocate
 from orchestrator.models.pmnf.plain import without_correction
 from orchestrator.models.pmnf.solution import Solution, Task, best_residuals, poorly_fitted
 
@@ -50,7 +50,7 @@ def _surprise(residuals: Floats) -> Floats:
     points = residuals.shape[1]
     result = np.full(len(residuals), np.inf)
     for factor in (0.7, 1.0, 1.4, 2.0, 3.0, 5.0):
-        scale = np.maximum(factor * 1.4826 * np.median(np.abs(residuals), axis=1), 1e-9)
+        scale = np.maximum(factor * MAD_TO_SIGMA * np.median(np.abs(residuals), axis=1), 1e-9)
         density = 2.5 * np.log1p((residuals / scale[:, None]) ** 2 / 4).sum(axis=1) + points * np.log(scale)
         result = np.minimum(result, density)
     return result
@@ -66,7 +66,7 @@ def _smooth_residuals(
         return np.zeros_like(log_value), np.zeros(len(log_value), dtype=bool)
     hat = design @ np.linalg.pinv(design)
     left_out = (log_value - log_value @ hat.T) / np.maximum(1 - np.diag(hat), 0.05)
-    scale = np.maximum(1.4826 * np.median(np.abs(left_out), axis=1), 1e-6)
+    scale = np.maximum(MAD_TO_SIGMA * np.median(np.abs(left_out), axis=1), 1e-6)
     off = np.asarray(np.abs(left_out).max(axis=1) > _SUSPICIOUS * scale) & asked
     residuals = np.zeros_like(log_value)
     for row in np.flatnonzero(off):
@@ -82,7 +82,7 @@ def _robust_surface(design: Floats, target: Floats) -> Floats:
         root = np.sqrt(weights)
         solution = np.linalg.lstsq(design * root[:, None], target * root, rcond=None)[0]
         residuals = target - design @ solution
-        scale = max(1.4826 * float(np.median(np.abs(residuals))), 1e-9)
+        scale = max(MAD_TO_SIGMA * float(np.median(np.abs(residuals))), 1e-9)
         weights = 1 / (1 + (residuals / scale) ** 2)
     result: Floats = residuals
     return result
@@ -90,6 +90,6 @@ def _robust_surface(design: Floats, target: Floats) -> Floats:
 
 def _robust_scale(residuals: Floats, parameters: int) -> Floats:
     points = residuals.shape[-1]
-    scale = 1.4826 * np.median(np.abs(residuals), axis=-1)
+    scale = MAD_TO_SIGMA * np.median(np.abs(residuals), axis=-1)
     result: Floats = scale * np.sqrt(points / max(points - parameters - 1, 1))
     return result

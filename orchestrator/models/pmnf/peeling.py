@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.data import lines_along
 from orchestrator.models.pmnf.block_sets import (
     COSTS,
     DENOMINATORS,
@@ -148,9 +149,8 @@ def _peeled(
 
     ``exact`` says that values deviate by ``sigma`` and no more; otherwise the scatter is estimated.
     """
-    rest = np.delete(points, k, axis=1)
-    places, which = np.unique(rest, axis=0, return_inverse=True)
-    lines = [np.flatnonzero(which.ravel() == j) for j in range(len(places))]
+    lines = lines_along(points, k)
+    places = np.delete(points, k, axis=1)[[line[0] for line in lines]]
     others = (*blocks[:k], *blocks[k + 1 :])
     sums: list[Support] = []
     cheapest = math.inf

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from orchestrator.models.base import Floats
+from orchestrator.models.noise import MAD_TO_SIGMA
 from orchestrator.models.pmnf.correction import Correction
 from orchestrator.models.pmnf.hypotheses import PAPER, structures
 from orchestrator.models.pmnf.model import PmnfModel
@@ -23,7 +24,6 @@ Names = tuple[str, ...]
 _LEAST_PROBABILITY = 1e-9  # less probable members change no prediction, and there may be many of them
 _LARGEST_LOG_ODDS = 700.0  # beyond, exp() overflows
 _OUTLIER_SCALE = 2.5  # residuals beyond this many standard deviations weigh less
-_MAD_TO_SIGMA = 1.4826  # derived: standard deviation over median absolute deviation of a normal distribution
 # Degrees of freedom of the noise, at most, where a smooth lack of fit is granted: a large value would fix
 # the variance at that of the noise.
 _MOST_FREEDOM = 4.0
@@ -92,7 +92,7 @@ def joined(
 def _agreed(fitted: Fit, residuals: Floats, times: Times) -> Floats:
     """Return the weights of the points. Only an outlier to both hypotheses gets a small weight."""
     base = times.count / times.count.mean()
-    spread = max(_MAD_TO_SIGMA * float(np.median(np.abs(residuals))), np.sqrt(times.variance), _TINY)
+    spread = max(MAD_TO_SIGMA * float(np.median(np.abs(residuals))), np.sqrt(times.variance), _TINY)
     limit = _OUTLIER_SCALE * spread
     robust = np.minimum((limit / np.maximum(np.abs(residuals), limit)) ** 2, 1.0)
     result: Floats = np.maximum(fitted.weights, base * robust)

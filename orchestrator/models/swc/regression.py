@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.noise import LEAST_NOISE, robust_weights
+from orchestrator.models.noise import LEAST_NOISE, MAD_TO_SIGMA, robust_weights
 from orchestrator.models.swc.disturbances import (
     LOW,
     TINY,
@@ -38,7 +38,6 @@ _SINGLE_RUN_MISFIT = 0.5  # lack of fit with one run per point, as a share of th
 _LEAST_RESIDUAL = 0.1  # smaller residuals, in units of their scale, weigh alike in the quantile regression
 _UNDISTURBED = 0.5  # undisturbed runs, as the sum of their probabilities, from which on a point has one
 _STEPS = 12  # of Gauss and Newton
-_MAD_TO_SIGMA = 1.4826  # derived: standard deviation over median absolute deviation of a normal distribution
 _SHARE_PRECISION = 12.0  # derived: one over the variance of a share that is uniform between 0 and 1
 
 
@@ -168,7 +167,7 @@ def _regression(relative: Floats, floor: Floats, sigma: float, quantile: float |
 
 def _scale(residuals: Floats, columns: int) -> float:
     left = max(len(residuals) - columns, 1)
-    return _MAD_TO_SIGMA * _median(np.abs(residuals)) * float(np.sqrt(len(residuals) / left))
+    return MAD_TO_SIGMA * _median(np.abs(residuals)) * float(np.sqrt(len(residuals) / left))
 
 
 def _median(values: Floats) -> float:
