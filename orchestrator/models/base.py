@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Category = tuple[tuple[str, str], ...]
 """Names of categorical parameters with their values as text."""
+Label = tuple[str, str]
+"""Call path and metric."""
 Key = tuple[str, str, Category]
 """Call path, metric and category: what is modelled, each by one model."""
 
@@ -166,6 +168,19 @@ def coordinates(points: Sequence[Point], parameters: Sequence[str]) -> Floats:
 def finite(value: float) -> float | None:
     """Return a number as JSON has it: None where it is not finite."""
     return float(value) if math.isfinite(value) else None
+
+
+class _Labelled(Protocol):
+    @property
+    def callpath(self) -> str: ...
+
+    @property
+    def metric(self) -> str: ...
+
+
+def label_of(item: _Labelled) -> Label:
+    """Return call path and metric, of a model as of measurements."""
+    return item.callpath, item.metric
 
 
 def key_of(model: Model) -> Key:

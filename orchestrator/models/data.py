@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Category, Floats, Integers
+from orchestrator.models.base import Category, Floats, Integers, Key, Label, label_of
 from orchestrator.models.unseen import tied
 from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Measurement, Measurements, Point, Value, format_value
@@ -36,7 +36,7 @@ class Group:
     points: Floats
     # Measured values, shape (call paths, points, repetitions), padded with NaN; see `groups` for which.
     values: Floats
-    labels: tuple[tuple[str, str], ...]  # call path and metric of every row of ``values``
+    labels: tuple[Label, ...]  # of every row of ``values``
     notes: tuple[tuple[str, ...], ...]  # remarks per row of ``values``
     # A number for what repetitions may share, in the shape of ``values``; None where nothing is known.
     origins: Integers | None = None
@@ -95,7 +95,7 @@ class _Series:
     ``origins`` has the shape of ``values``, or is None.
     """
 
-    label: tuple[str, str]
+    label: Label
     category: Category
     coordinates: Floats
     values: Floats
@@ -103,9 +103,7 @@ class _Series:
     origins: Integers | None = None
 
 
-def groups(
-    measurements: Measurements, *, positive: bool
-) -> tuple[list[Group], list[tuple[str, str, Category]]]:
+def groups(measurements: Measurements, *, positive: bool) -> tuple[list[Group], list[Key]]:
     """Arrange measurements into groups that share points, one per category and set of points.
 
     Values that are not finite are left out with a note.
@@ -128,11 +126,11 @@ def groups(
         When a parameter has a value that is not finite, or when no usable value remains.
     """
     shared: dict[tuple[Category, bytes], list[_Series]] = {}
-    zeros: list[tuple[str, str, Category]] = []
+    zeros: list[Key] = []
     numbers: dict[str, int] = {}
     origins, last = None, None
     for item, layouts, values in _rows(measurements):
-        label = (item.callpath, item.metric)
+        label = label_of(item)
         # Call paths that were measured in the same runs share the object.
         known = last is not None and item.origins is last[0] and layouts is last[1]
         if not known or (origins is not None and origins.shape != values.shape):
@@ -239,7 +237,7 @@ def unshared(shape: tuple[int, ...]) -> Integers:
 
 
 def _clean(
-    label: tuple[str, str], layout: _Layout, values: Floats, origins: Integers | None, positive: bool
+    label: Label, layout: _Layout, values: Floats, origins: Integers | None, positive: bool
 ) -> tuple[_Series, bool]:
     """Drop what cannot be used, with a note; return also whether nothing but zeros was measured."""
     coordinates, values, origins = _by_point(layout, values, origins)
@@ -413,9 +411,7 @@ def lines_along(points: Floats, k: int) -> list[Integers]:
     return [np.flatnonzero(which.ravel() == line) for line in range(which.max() + 1)]
 
 
-def in_order(
-    measurements: Measurements, models: Mapping[tuple[str, str, Category], Fitted]
-) -> tuple[Fitted, ...]:
+def in_order(measurements: Measurements, models: Mapping[Key, Fitted]) -> tuple[Fitted, ...]:
     """Return models, by call path, metric and category, in the order of the measurements."""
-    order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
+    order = {label_of(item): k for k, item in enumerate(measurements.items)}
     return tuple(models[key] for key in sorted(models, key=lambda key: (order[key[:2]], key[2])))

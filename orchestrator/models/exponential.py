@@ -16,9 +16,9 @@ from typing import Any, cast
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models import processes
+from orchestrator.models import data, processes
 from orchestrator.models.around import Around
-from orchestrator.models.base import Floats, Model, Modeler, document
+from orchestrator.models.base import Floats, Label, Model, Modeler, document, key_of, label_of
 from orchestrator.models.belief import Belief, HasAnswer, LogBelief, ModelWithBelief, has_belief
 from orchestrator.models.callpaths import callers
 from orchestrator.models.intervals import Predictive, predictive
@@ -50,13 +50,13 @@ def with_levels(modeler: Modeler) -> Modeler:
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         possible = _may_be_levels(measurements)
-        found = {(item.callpath, item.metric): levels(item, possible) for item in measurements.items}
+        found = {label_of(item): levels(item, possible) for item in measurements.items}
         if not any(found.values()):
             return modeler(measurements)
         found = _with_what_includes_them(found, measurements)
         models, errors = [], []
         for names in dict.fromkeys(found.values()):
-            items = tuple(i for i in measurements.items if found[i.callpath, i.metric] == names)
+            items = tuple(i for i in measurements.items if found[label_of(i)] == names)
             fit = with_sums(modeler) if names else modeler
             try:
                 fitted = fit(_powers(replace(measurements, items=items), names))
@@ -66,8 +66,7 @@ def with_levels(modeler: Modeler) -> Modeler:
                 models += [_of_levels(one, measurements, names) if names else one for one in fitted]
         if not models:
             raise errors[0]
-        order = {key: place for place, key in enumerate(found)}
-        return tuple(sorted(models, key=lambda one: order[one.callpath, one.metric]))
+        return data.in_order(measurements, {key_of(one): one for one in models})
 
     return model
 
@@ -86,20 +85,20 @@ def levels(item: Measurement, possible: Sequence[str]) -> tuple[str, ...]:
 
 
 def _with_what_includes_them(
-    found: Mapping[tuple[str, str], tuple[str, ...]], measurements: Measurements
-) -> dict[tuple[str, str], tuple[str, ...]]:
+    found: Mapping[Label, tuple[str, ...]], measurements: Measurements
+) -> dict[Label, tuple[str, ...]]:
     """Return which parameters act exponentially on call paths, those that include others among them."""
-    acting = [item for item in measurements.items if found[item.callpath, item.metric]]
-    called: dict[tuple[str, str], list[Measurement]] = {}
+    acting = [item for item in measurements.items if found[label_of(item)]]
+    called: dict[Label, list[Measurement]] = {}
     for part in acting:
         for caller in callers(part.callpath)[1:]:
             called.setdefault((caller, part.metric), []).append(part)
     timed = [part for part in acting if part.metric == "time"]
     result = {}
     for whole in measurements.items:
-        key = whole.callpath, whole.metric
+        key = label_of(whole)
         parts = timed if whole.metric == "elapsed" else called.get(key, [])
-        names = {*found[key], *(n for p in parts if _includes(whole, p) for n in found[p.callpath, p.metric])}
+        names = {*found[key], *(n for p in parts if _includes(whole, p) for n in found[label_of(p)])}
         result[key] = tuple(name for name in measurements.parameters if name in names)
     return result
 

@@ -24,6 +24,7 @@ from orchestrator.models.base import (
     coordinates,
     document,
     inside,
+    label_of,
 )
 from orchestrator.models.belief import Belief, LogBelief
 from orchestrator.models.data import Group, lines_along
@@ -132,7 +133,7 @@ def models(group: Group, rows: Iterable[int], modeler: Modeler) -> dict[int, Mod
             Measurement(*group.labels[row], {point: (value,) * 2 for point, value in rest.values.items()})
             for row, rest in some.items()
         )
-        by_label = {(m.callpath, m.metric): m for m in modeler(Measurements(names, items))}
+        by_label = {label_of(m): m for m in modeler(Measurements(names, items))}
         for row, rest in some.items():
             if (model := by_label.get(group.labels[row])) is not None:
                 by_row[row] = FactoredModel.of(group, row, rest, names, model)

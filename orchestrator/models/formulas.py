@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from orchestrator.models import data, factored
-from orchestrator.models.base import Floats, Integers, Model, Modeler
+from orchestrator.models.base import Floats, Integers, Label, Model, Modeler, label_of
 from orchestrator.models.curves.explanations import LIKELY
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.modeler import Known, fit
@@ -31,9 +31,6 @@ from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.symbolic import term_text
 from orchestrator.models.unseen import Unseen, ties
 from orchestrator.types import Measurements
-
-Label = tuple[str, str]
-"""Call path and metric."""
 
 # Exponent above which a formula becomes improbable: the largest of the normal form as published. Natural
 # logarithm of how much less probable it is for every one that an exponent is larger: only the last values of
@@ -124,7 +121,7 @@ class _Weighing:
 
     def weighed(self, group: data.Group, located: Located, formulas: Sequence[PmnfModel]) -> Iterable[Model]:
         """Return all that explains the call paths of a group, by their formulas."""
-        models = {(item.callpath, item.metric): item for item in formulas}
+        models = {label_of(item): item for item in formulas}
         # Of a parameter that varies in other categories only, curves know nothing.
         rows = [k for k, label in enumerate(group.labels) if models[label].parameters == group.parameters]
         if not rows:
@@ -196,7 +193,7 @@ def _curves(
             kept = np.delete(np.arange(len(group.points)), outliers)
             part, place = part.at_points(kept), place.at_points(kept)
         found = fit(part, place, sizes, _known(some), saturates=saturates)
-        curves.update({(item.callpath, item.metric): item for item in found})
+        curves.update({label_of(item): item for item in found})
     corner = tuple(group.points.max(axis=0).tolist())
     return {label: replace(item, corner=corner) for label, item in curves.items()}
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.around import Around
-from orchestrator.models.base import Category, Floats, Model, Modeler
+from orchestrator.models.base import Floats, Key, Model, Modeler, key_of
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import Predictive, predictive
 from orchestrator.models.spread import spread
@@ -60,14 +60,12 @@ def refitted(modeler: Modeler, *, refits: int = REFITS, seed: int = 0) -> Modele
     def model(measurements: Measurements) -> tuple[Model, ...]:
         rng = np.random.default_rng([seed, refits])
         models = modeler(measurements)
-        found: dict[tuple[str, str, Category], list[Model]] = {}
+        found: dict[Key, list[Model]] = {}
         draws = [resampled(measurements, rng) for _ in range(refits)]
         for again in spread(partial(_fitted, modeler), draws):
             for other in again:
-                found.setdefault((other.callpath, other.metric, other.category), []).append(other)
-        return tuple(
-            _with_refits(own, found.get((own.callpath, own.metric, own.category), [])) for own in models
-        )
+                found.setdefault(key_of(other), []).append(other)
+        return tuple(_with_refits(own, found.get(key_of(own), [])) for own in models)
 
     return model
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model, Modeler, one_of
+from orchestrator.models.base import Label, Model, Modeler, label_of, one_of
 from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.cpr import family as cpr
 from orchestrator.models.curves.model import CurveModel
@@ -51,8 +51,6 @@ _MOST_FOR_FORMULAS = 1000
 _REPEATED, _WITHIN_NOISE = 30, 1.2
 # Call paths of a metric for which families are compared, which takes half a minute each, or more.
 _MOST_COMPARED = 16
-
-_Label = tuple[str, str]  # call path and metric
 
 FAMILIES = ("formulas", "cpr", "learned", "rprop", "splines", "speedup")
 """What may take part."""
@@ -143,31 +141,31 @@ class _Selection:
     seed: int
 
     def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
-        known: dict[_Label, Model] = {}
-        notes: dict[_Label, str] = {}
+        known: dict[Label, Model] = {}
+        notes: dict[Label, str] = {}
         enough = tuple(item for item in measurements.items if _has_enough(item, measurements))
         if enough:
             series, _ = arranged(replace(measurements, items=enough), self.aggregate)
             use_formulas = "formulas" in self.chosen
             forms = _of_formulas(series, measurements, self.formulas) if use_formulas else {}
-            explained = {_label(one) for one in series if _explains(forms.get(_label(one)), one)}
+            explained = {label_of(one) for one in series if _explains(forms.get(label_of(one)), one)}
             with one_blas_thread():
-                known, notes = self.compared([one for one in series if _label(one) not in explained], forms)
+                known, notes = self.compared([one for one in series if label_of(one) not in explained], forms)
             for label in forms.keys() - known.keys():
                 known[label] = _noted(forms[label], notes[label]) if label in notes else forms[label]
         return _with_formulas(measurements, self.formulas, known, notes)
 
     def compared(
-        self, series: Sequence[Series], forms: Mapping[_Label, Model]
-    ) -> tuple[dict[_Label, Model], dict[_Label, str]]:
+        self, series: Sequence[Series], forms: Mapping[Label, Model]
+    ) -> tuple[dict[Label, Model], dict[Label, str]]:
         """Return models of those for which learners were chosen, and why the others have formulas."""
         largest = _largest(series, self.formula) if "formulas" in self.chosen else series
         left = f"not compared with learners: of {len(series)} call paths, the {len(largest)} largest are"
-        known: dict[_Label, Model] = {}
-        notes = {_label(item): left for item in series}
+        known: dict[Label, Model] = {}
+        notes = {label_of(item): left for item in series}
         found_of_all = regression.fits(largest, self.family, self.memory, self.seed)
         for item, found in zip(tracked(largest, "comparing families of models"), found_of_all, strict=True):
-            label = _label(item)
+            label = label_of(item)
             notes[label] = found.notes[-1]
             if not _is_formula(found, item):
                 known[label] = _with_form(found, self.formula, item.samples, self.seed, forms.get(label))
@@ -175,15 +173,15 @@ class _Selection:
 
 
 def _with_formulas(
-    measurements: Measurements, formulas: Modeler, known: Mapping[_Label, Model], notes: Mapping[_Label, str]
+    measurements: Measurements, formulas: Modeler, known: Mapping[Label, Model], notes: Mapping[Label, str]
 ) -> tuple[Model, ...]:
     """Return known models, and those of formulas for all others with their notes, in order of call paths."""
     models = {label: [item] for label, item in known.items()}
-    others = tuple(item for item in measurements.items if _label(item) not in known)
+    others = tuple(item for item in measurements.items if label_of(item) not in known)
     for item in formulas(replace(measurements, items=others)) if others else ():
-        label = _label(item)
+        label = label_of(item)
         models.setdefault(label, []).append(_noted(item, notes[label]) if label in notes else item)
-    order = dict.fromkeys(map(_label, measurements.items))
+    order = dict.fromkeys(map(label_of, measurements.items))
     return tuple(item for label in order for item in models.get(label, ()))
 
 
@@ -197,11 +195,11 @@ def _largest(series: Sequence[Series], formula: Learner) -> list[Series]:
         if _formulas(formula, item.samples):
             of_metrics.setdefault(item.metric, []).append(item)
     left_out = {
-        _label(item)
+        label_of(item)
         for own in of_metrics.values()
         for item in sorted(own, key=_size, reverse=True)[_MOST_COMPARED:]
     }
-    return [item for item in series if _label(item) not in left_out]
+    return [item for item in series if label_of(item) not in left_out]
 
 
 def _size(series: Series) -> float:
@@ -264,19 +262,15 @@ def _is_searched(samples: Samples) -> bool:
     return len(samples.axes) <= _MOST_SEARCHED and not any(axis.is_categorical for axis in samples.axes)
 
 
-def _label(item: Series | Model | Measurement) -> _Label:
-    return item.callpath, item.metric
-
-
 def _of_formulas(
     series: Sequence[Series], measurements: Measurements, formulas: Modeler
-) -> dict[_Label, Model]:
+) -> dict[Label, Model]:
     """Return the models of formulas of those that need one before learners are asked, if they do."""
-    wanted = {_label(one) for one in series if _are_few(one.samples) or _noise_is_known(one)}
-    items = tuple(item for item in measurements.items if _label(item) in wanted)
-    found: dict[_Label, list[Model]] = {}
+    wanted = {label_of(one) for one in series if _are_few(one.samples) or _noise_is_known(one)}
+    items = tuple(item for item in measurements.items if label_of(item) in wanted)
+    found: dict[Label, list[Model]] = {}
     for model in formulas(replace(measurements, items=items)) if items else ():
-        found.setdefault(_label(model), []).append(model)
+        found.setdefault(label_of(model), []).append(model)
     return {label: own[0] for label, own in found.items() if len(own) == 1}
 
 

@@ -15,7 +15,7 @@ from typing import TypeGuard
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Floats, Key, Model, Modeler, is_of, key_of, smape_of
+from orchestrator.models.base import Floats, Key, Label, Model, Modeler, is_of, key_of, label_of, smape_of
 from orchestrator.models.belief import ModelWithBelief, has_belief
 from orchestrator.models.callpaths import SEPARATOR
 from orchestrator.models.consistency import families
@@ -83,9 +83,9 @@ class Family:
     doubt: float = 0.0
 
     @property
-    def label(self) -> tuple[str, str]:
+    def label(self) -> Label:
         """Call path and metric."""
-        return self.parent.callpath, self.parent.metric
+        return label_of(self.parent)
 
     @property
     def rest(self) -> Measurement | None:
@@ -197,7 +197,7 @@ class _Values:
 def _chosen(family: Family, key: Key, models: Mapping[Key, Model], values: _Values) -> Model:
     """Return the sum of the models of the parts, or the call path's own model if that explains more."""
     own, category = models[key], key[2]
-    parts = [models.get((part.callpath, part.metric, category)) for part in family.parts]
+    parts = [models.get((*label_of(part), category)) for part in family.parts]
     known = [part for part in parts if part is not None and _can_be_added(part)]
     if not _can_be_added(own) or len(known) < len(parts):
         return own

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from orchestrator.models.base import Category, Key, Model, is_of, key_of
+from orchestrator.models.base import Category, Key, Model, is_of, key_of, label_of
 from orchestrator.models.comparison.mixtures import Mixture
 from orchestrator.models.comparison.pairs import Aligned, Pairs, pairs
 from orchestrator.models.comparison.ratio import Ratio, false_discoveries, independent_callpaths, ratio
@@ -106,7 +106,7 @@ def compared(
     a, b = ({key_of(model): model for model in side} for side in (first, second))
     found = pairs(both.first, both.second, both.together)
     wanted = None if metrics is None else set(metrics)
-    order = {(item.callpath, item.metric): k for k, item in enumerate(both.first.items)}
+    order = {label_of(item): k for k, item in enumerate(both.first.items)}
     in_categories = {key[:2] for key in found if key[2]}  # a model for all categories is that of each of them
     keys = dict.fromkeys([*found, *(k for k in a if k in b and (k[2] or k[:2] not in in_categories))])
     rows = []

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator.errors import CampaignError
-from orchestrator.models.base import Floats, Key
+from orchestrator.models.base import Floats, Key, Label, label_of
 from orchestrator.models.callpaths import names
 from orchestrator.models.data import groups
 from orchestrator.models.noise import GUESS_WEIGHT, Located, locate, robust_weights, tick
@@ -43,8 +43,8 @@ class Aligned:
 
     first: Measurements
     second: Measurements
-    only_first: tuple[tuple[str, str], ...]
-    only_second: tuple[tuple[str, str], ...]
+    only_first: tuple[Label, ...]
+    only_second: tuple[Label, ...]
     renamed: dict[str, str]
     together: bool = False
 
@@ -78,7 +78,7 @@ def aligned(first: Measurements, second: Measurements, *, together: bool = False
     back = {path: name for name, path in renamed.items()}
     items = tuple(replace(item, callpath=back.get(item.callpath, item.callpath)) for item in second.items)
     categorical = first.categorical | second.categorical
-    mine, yours = ({(item.callpath, item.metric): None for item in side} for side in (first.items, items))
+    mine, yours = (dict.fromkeys(map(label_of, side)) for side in (first.items, items))
     if not mine.keys() & yours.keys():
         raise CampaignError(
             f"no metric of a call path was measured in both: A has {_some(mine)}, B has {_some(yours)}"
@@ -93,7 +93,7 @@ def aligned(first: Measurements, second: Measurements, *, together: bool = False
     )
 
 
-def _some(keys: dict[tuple[str, str], None]) -> str:
+def _some(keys: dict[Label, None]) -> str:
     few = [f"{metric} of {callpath}" for callpath, metric in list(keys)[:3]]
     return ", ".join(few) + ", ..." * (len(keys) > len(few))
 
@@ -123,10 +123,10 @@ def pairs(first: Measurements, second: Measurements, together: bool = False) -> 
 
 def _ratios(first: Measurements, second: Measurements) -> Measurements:
     """Return B / A of every repetition that both have, as measurements."""
-    mine = {(item.callpath, item.metric): item for item in first.items}
+    mine = {label_of(item): item for item in first.items}
     items = []
     for other in second.items:
-        item = mine.get((other.callpath, other.metric))
+        item = mine.get(label_of(other))
         if item is None:
             continue
         found = {
@@ -160,16 +160,15 @@ class _Side:
 def _sides(known: Measurements) -> Iterator[tuple[Key, _Side]]:
     if not known.items:
         return
-    ticks = {(item.callpath, item.metric): _tick(item) for item in known.items}
+    ticks = {label_of(item): _tick(item) for item in known.items}
     for group in groups(known, positive=True)[0]:
         # The same robust mean on both sides: an aggregate of its own would shift one of them.
         located = locate(group.values, "none", group.origins)
         names = tuple(name for name, _ in group.fixed)
         rows = {tuple(point): k for k, point in enumerate(group.coordinates(names).tolist())}
-        for row, (callpath, metric) in enumerate(group.labels):
-            logs, step = np.log(group.values[row]), ticks[callpath, metric]
-            side = _side(located, row, names, rows, logs, step)
-            yield (callpath, metric, group.category), side
+        for row, label in enumerate(group.labels):
+            side = _side(located, row, names, rows, np.log(group.values[row]), ticks[label])
+            yield (*label, group.category), side
 
 
 def _side(

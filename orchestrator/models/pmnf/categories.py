@@ -20,7 +20,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Floats, Integers
+from orchestrator.models.base import Floats, Integers, Label
 from orchestrator.models.data import Group
 from orchestrator.models.pmnf.borrowing import Others, borrowed
 from orchestrator.models.pmnf.build import Case, Solved, Together
@@ -73,7 +73,7 @@ def with_shared_forms(solved: Sequence[Solved]) -> list[Solved]:
 
 def _bundles(groups: Sequence[Group]) -> Iterator[tuple[tuple[int, ...], list[NDArray[np.intp]]]]:
     """Yield groups of several categories, and the rows of the call paths that are in all of them."""
-    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    found: dict[Label, list[tuple[int, int]]] = {}
     for number, group in enumerate(groups):
         for row, label in enumerate(group.labels):
             found.setdefault(label, []).append((number, row))

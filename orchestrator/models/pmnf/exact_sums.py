@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Floats, smape_of
+from orchestrator.models.base import Floats, Label, smape_of
 from orchestrator.models.data import Group, lines_along
 from orchestrator.models.pmnf.block_sets import DENOMINATORS
 from orchestrator.models.pmnf.hypotheses import Exponents, block_values
@@ -104,7 +104,7 @@ def _better(exact: _Exact, before: Posterior, blocks: tuple[tuple[Exponents, ...
     return [fit for fit in fits if fit is best or fit.weight > most - NEGLIGIBLE]
 
 
-def doubtful(group: Group, models: Mapping[tuple[str, str], PmnfModel]) -> list[int]:
+def doubtful(group: Group, models: Mapping[Label, PmnfModel]) -> list[int]:
     """Return the rows of call paths with exact values that no formula explains, or not everywhere.
 
     Parameters

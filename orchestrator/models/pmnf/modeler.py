@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data, factored
-from orchestrator.models.base import Floats, Model, Modeler
+from orchestrator.models.base import Floats, Model, Modeler, label_of
 from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import Located
@@ -127,7 +127,7 @@ def searching(options: Options) -> Modeler:
 
 def _beyond_sums(group: data.Group, found: list[PmnfModel], of_rest: Modeler) -> list[PmnfModel]:
     """Let exact sums leave what nothing checks to models without the laws that are checked."""
-    models = {(item.callpath, item.metric): item for item in found}
+    models = {label_of(item): item for item in found}
     rows = [row for row in doubtful(group, models) if models[group.labels[row]].is_exact]
     rest = factored.models(group, rows, of_rest)
     for row, item in rest.items():

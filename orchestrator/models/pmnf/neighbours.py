@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from orchestrator.models.base import Category, Floats, Integers, coordinates
+from orchestrator.models.base import Category, Floats, Integers, coordinates, label_of
 from orchestrator.models.data import Group
 from orchestrator.models.noise import GUESS_WEIGHT, GUESSED, Located
 from orchestrator.models.pmnf.hypotheses import block_values, structures, terms_used
@@ -146,7 +146,7 @@ class Neighbours:
 
     def of(self, callpath: str, metric: str, category: Category) -> tuple[Neighbour, ...]:
         """Return what is known of a call path: in the same category, or else in any."""
-        found = [item for item in self.items if (item.callpath, item.metric) == (callpath, metric)]
+        found = [item for item in self.items if label_of(item) == (callpath, metric)]
         alike = [item for item in found if item.category == category]
         return tuple(alike or found)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Key, Model, Modeler, finite, one_of, smape_of
+from orchestrator.models.base import Floats, Key, Model, Modeler, finite, key_of, one_of, smape_of
 from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.regression.choice import Choice, Family, Memory, choose, in_order
@@ -52,7 +52,7 @@ def modeler_of(family: Family, *, aggregate: str = "auto", seed: int = 0) -> Mod
         series, zeros = arranged(measurements, aggregate)
         models: dict[Key, Model] = {key: ZeroModel.of(key) for key in zeros}
         for item in fits(series, family, memory, seed):
-            models[item.callpath, item.metric, ()] = item
+            models[key_of(item)] = item
         return data.in_order(measurements, models)
 
     return model

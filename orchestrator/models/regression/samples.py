@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Integers, Key
+from orchestrator.models.base import Floats, Integers, Key, Label, label_of
 from orchestrator.models.noise import locate
 from orchestrator.models.regression import alignment
 from orchestrator.models.regression.first import first_runs
@@ -161,7 +161,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
     levels = categories(measurements)
     coded = _coded(measurements, levels)
     groups, zeros = data.groups(coded, positive=True)
-    series: dict[tuple[str, str], Series] = {}
+    series: dict[Label, Series] = {}
     for group in groups:
         located = locate(group.values, aggregate, group.origins)
         axes = tuple(
@@ -171,13 +171,13 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
         columns = [axis.of_value(column) for axis, column in zip(axes, group.points.T, strict=True)]
         x = np.column_stack(columns) if columns else np.empty((len(group.points), 0))
         order = _in_time(coded, group)
-        for k, (callpath, metric) in enumerate(group.labels):
+        for k, label in enumerate(group.labels):
             samples = Samples(
                 axes=axes, x=x[order], y=located.log_value[k, order], runs=located.count[k, order]
             )
-            series[callpath, metric] = Series(
-                callpath=callpath,
-                metric=metric,
+            series[label] = Series(
+                callpath=label[0],
+                metric=label[1],
                 samples=samples,
                 first=cache(partial(_first, samples, group, k, order, aggregate)),
                 sigma=float(located.sigma[k]),
@@ -186,7 +186,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
                 notes=group.notes[k],
                 unvaried=group.unvaried.without(levels),
             )
-    labels = dict.fromkeys((item.callpath, item.metric) for item in measurements.items)
+    labels = dict.fromkeys(map(label_of, measurements.items))
     return [series[label] for label in labels if label in series], zeros
 
 

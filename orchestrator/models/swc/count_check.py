@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Category, Modeler
+from orchestrator.models.base import Category, Modeler, label_of
 from orchestrator.models.effort import CountCheck, category
 from orchestrator.models.swc.skeleton import counted
 from orchestrator.types import Measurement, Measurements, Parameter, Point
@@ -141,7 +141,7 @@ def _error(counts: _Counts, held: Sequence[Point], modeler: Modeler) -> tuple[fl
         if (values := {p: v for p, v in item.values.items() if p in here and p not in gone})
     )
     try:
-        models = {(m.callpath, m.metric): m for m in modeler(Measurements(counts.parameters, train))}
+        models = {label_of(m): m for m in modeler(Measurements(counts.parameters, train))}
     except ModelError:
         return 1.0, ""
     errors: dict[str, float] = {}
@@ -149,7 +149,7 @@ def _error(counts: _Counts, held: Sequence[Point], modeler: Modeler) -> tuple[fl
         seen = {p: float(np.mean(item.values[p])) for p in held if item.values.get(p)}
         if not seen:
             continue
-        model = models.get((item.callpath, item.metric))
+        model = models.get(label_of(item))
         expected = model.value(list(seen)) if model is not None else np.zeros(len(seen))
         actual = np.array(list(seen.values()))
         apart = np.abs(expected - actual) / np.maximum(np.abs(actual), np.finfo(float).tiny)

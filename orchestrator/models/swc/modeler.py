@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model, Modeler, one_of
+from orchestrator.models import data
+from orchestrator.models.base import Label, Model, Modeler, key_of, label_of, one_of
 from orchestrator.models.effort import EFFORT, has_effort, unmatched, variation
 from orchestrator.models.pmnf import modeler as pmnf
 from orchestrator.models.pmnf.model import PmnfModel
@@ -92,8 +93,7 @@ def modeler(
             models = _with_notes(models, variations, *unmatched(counts, _paths(timed)))
             if counts is foreign:
                 models = tuple(_with_origin(m) if m.metric in times else m for m in models)
-        order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
-        return tuple(sorted(models, key=lambda m: order[m.callpath, m.metric]))
+        return data.in_order(measurements, {key_of(item): item for item in models})
 
     def with_priors(models: Sequence[Model], timed: Measurements, counted: Measurements) -> tuple[Model, ...]:
         """Combine the models of times with priors, whose form comes from counts."""
@@ -119,17 +119,15 @@ def _with_origin(model: Model) -> Model:
     return replace(model, notes=(*model.notes, "effort was counted in another campaign"))
 
 
-def _unreproducible(known: Measurements, tolerance: float) -> dict[tuple[str, str], float]:
+def _unreproducible(known: Measurements, tolerance: float) -> dict[Label, float]:
     """Return the variation of counts between effort runs at one point, where it exceeds the tolerance."""
-    changes = {
-        (item.callpath, item.metric): variation(item.values) for item in known.items if item.metric in EFFORT
-    }
+    changes = {label_of(item): variation(item.values) for item in known.items if item.metric in EFFORT}
     return {label: change for label, change in changes.items() if change > tolerance}
 
 
 def _with_notes(
     models: Sequence[Model],
-    variations: Mapping[tuple[str, str], float],
+    variations: Mapping[Label, float],
     unmatched_paths: frozenset[str],
     share: float,
 ) -> tuple[Model, ...]:
@@ -145,7 +143,7 @@ def _with_notes(
     def noted(model: Model) -> Model:
         if model.metric not in EFFORT or not isinstance(model, PmnfModel | ZeroModel):
             return model
-        notes, change = list(model.notes), variations.get((model.callpath, model.metric))
+        notes, change = list(model.notes), variations.get(label_of(model))
         if change is not None:
             notes.append(
                 f"counts differ by up to {100 * change:.2g} % between effort runs at one point "

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import linprog
 
-from orchestrator.models.base import Category, Floats, Model, is_of
+from orchestrator.models.base import Category, Floats, Label, Model, is_of, label_of
 from orchestrator.models.effort import BLOCKS, EFFORT, category
 from orchestrator.models.mpi_costs import Row, rows
 from orchestrator.models.swc.skeleton import counted, ranks_of
@@ -75,16 +75,15 @@ def explained(known: Measurements, models: Sequence[Model], further: Sequence[Po
 
 def _with_predicted(known: Measurements, models: Sequence[Model], further: Sequence[Point]) -> Measurements:
     """Return the measurements with the counts that models predict at further points, as if counted there."""
-    predicted: dict[tuple[str, str], dict[Point, tuple[float, ...]]] = {}
+    predicted: dict[Label, dict[Point, tuple[float, ...]]] = {}
     for model in models:
         if model.metric in EFFORT:
             there = [point for point in further if is_of(point, model.category)]
             for point, value in zip(there, model.value(there).tolist() if there else [], strict=True):
                 if np.isfinite(value):
-                    predicted.setdefault((model.callpath, model.metric), {})[point] = (max(value, 0.0),)
+                    predicted.setdefault(label_of(model), {})[point] = (max(value, 0.0),)
     items = tuple(
-        replace(item, values={**predicted.get((item.callpath, item.metric), {}), **item.values})
-        for item in known.items
+        replace(item, values={**predicted.get(label_of(item), {}), **item.values}) for item in known.items
     )
     return replace(known, items=items)
 
