@@ -21,6 +21,8 @@ BLOCKS = "basic_blocks"
 SIZE = "communicator_size"
 CALLS = ("calls", "visits")
 EFFORT = frozenset({BLOCKS, SENT, RECEIVED, SIZE, *CALLS})
+# Relative difference between effort runs at one point up to which counts are reproducible. Chosen by hand.
+TOLERANCE = 0.01
 
 Values = Mapping[Point, tuple[float, ...]]
 
@@ -132,7 +134,7 @@ def blocks(effort: Effort, tolerance: float) -> tuple[Values | None, dict[str, f
     parts = {
         name: metrics[BLOCKS]
         for name, metrics in effort.counts.items()
-        if BLOCKS in metrics and operation(name) is None and _unless_zero(metrics[BLOCKS]) is not None
+        if BLOCKS in metrics and operation(name) is None and occurs(metrics[BLOCKS])
     }
     left_out = {name: change for name, v in parts.items() if (change := variation(v)) > tolerance}
     kept = [values for name, values in parts.items() if name not in left_out]
@@ -148,7 +150,7 @@ def transfers(effort: Effort) -> list[tuple[str, Mapping[str, Values]]]:
     found = [(name, metrics) for name, metrics in effort.counts.items() if operation(name) is not None]
     own = effort.counts.get(effort.callpath, {})
     plain = operation(effort.callpath) is None
-    if plain and any(_unless_zero(own[metric]) for metric in (SENT, RECEIVED) if metric in own):
+    if plain and any(occurs(own[metric]) for metric in (SENT, RECEIVED) if metric in own):
         known = {name for name, _ in found}
         found += [(name, metrics) for name, metrics in effort.below.items() if name not in known]
         if not found:
@@ -156,8 +158,9 @@ def transfers(effort: Effort) -> list[tuple[str, Mapping[str, Values]]]:
     return [(operation(name) or "", metrics) for name, metrics in found]
 
 
-def _unless_zero(values: Values) -> Values | None:
-    return values if any(any(v) for v in values.values()) else None
+def occurs(values: Values) -> bool:
+    """Return whether any count is other than zero."""
+    return any(any(v) for v in values.values())
 
 
 def variation(values: Values) -> float:

@@ -11,6 +11,7 @@ from orchestrator.models.comparison.pairs import Aligned
 from orchestrator.models.effort import (
     BLOCKS,
     EFFORT,
+    TOLERANCE,
     Effort,
     Values,
     assign,
@@ -21,7 +22,6 @@ from orchestrator.models.effort import (
 from orchestrator.models.mpi_costs import RECEIVED, SENT
 from orchestrator.types import Measurement, Measurements, Point
 
-_TOLERANCE = 0.01  # relative difference between effort runs up to which counts are reproducible: as in `swc`
 _BYTES = "bytes"
 _SPEED = "time per count"
 
@@ -81,7 +81,7 @@ def _counted(known: Measurements, metric: str) -> dict[str, tuple[str, Mapping[P
 
 
 def _of(effort: Effort) -> tuple[str, Values]:
-    executed, _ = blocks(effort, _TOLERANCE)
+    executed, _ = blocks(effort, TOLERANCE)
     if executed is not None:
         return BLOCKS, executed
     moved = [part[name] for _, part in transfers(effort) for name in (SENT, RECEIVED) if name in part]

@@ -8,7 +8,7 @@ what follows α, β or γ in Table I, with the whole model of the transferred by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from orchestrator.models.base import Floats
 from orchestrator.models.mpi_costs import Row
 from orchestrator.models.pmnf.hypotheses import block_values
+from orchestrator.models.symbolic import Term
 
 Exponent = tuple[float, float]
 
@@ -80,19 +81,18 @@ class Size:
 CONSTANT = Column((Monomial(1.0),))
 
 
-def monomials(terms: Iterable[Mapping[str, object]]) -> tuple[Monomial, ...]:
+def monomials(terms: Iterable[Term]) -> tuple[Monomial, ...]:
     """Convert the terms of a model (`orchestrator.models.symbolic.Symbolic.terms`)."""
-    found = []
-    for term in terms:
-        factors: Sequence[Mapping[str, object]] = term["factors"]  # type: ignore[assignment]
-        pairs = sorted(
-            (str(f["parameter"]), (float(str(f["exponent"])), float(str(f["log_exponent"])))) for f in factors
+    return tuple(
+        Monomial(
+            term["coefficient"],
+            tuple(sorted((f["parameter"], (f["exponent"], f["log_exponent"])) for f in term["factors"])),
         )
-        found.append(Monomial(float(str(term["coefficient"])), tuple(pairs)))
-    return tuple(found)
+        for term in terms
+    )
 
 
-def computation(terms: Iterable[Mapping[str, object]]) -> tuple[Column, ...]:
+def computation(terms: Iterable[Term]) -> tuple[Column, ...]:
     """Return the prior of computation: the basic-block model without its coefficients (section III-B).
 
     A model with negative coefficients stays one column: its terms mean nothing on their own.

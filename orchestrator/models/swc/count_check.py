@@ -14,11 +14,11 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Category, Modeler, label_of
-from orchestrator.models.effort import CountCheck, category
+from orchestrator.models.effort import TOLERANCE, CountCheck, category
 from orchestrator.models.swc.skeleton import counted
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 
-TOLERANCE = 0.01  # relative error of predicted counts; chosen by hand, as the tolerance of the modeler
+_PREDICTED = 0.01  # largest relative error of counts that are predicted; chosen by hand
 _SHOWN = 0.01  # percent; the least error that is told
 _LEAST_VALUES = 3  # of a parameter: two to fit, the largest to be predicted
 
@@ -29,14 +29,14 @@ def check_counts(
     modeler: Modeler,
     *,
     times: Sequence[str] = ("time",),
-    tolerance: float = 0.01,
+    tolerance: float = TOLERANCE,
     ranks: str | None = None,
 ) -> dict[Category, CountCheck]:
     """Check whether the effort models predict the counts at the points that lie furthest out.
 
     Held out are, one after the other: for every parameter, the points at its largest counted value; and the
     furthest point at which more than one parameter differs from its smallest value. The models of the
-    remaining counts are settled if they predict each of these within `TOLERANCE`. The error is the mean over
+    remaining counts are settled if they predict each of these within 1 %. The error is the mean over
     call paths, weighed by their share of the measured time, of the largest relative error of their counts.
     Counts that are not reproducible are left out.
 
@@ -96,7 +96,7 @@ def _check(counts: _Counts, numeric: Sequence[Parameter], modeler: Modeler) -> C
         if not held:
             return CountCheck(False, what)
         error, path = _error(counts, held, modeler)
-        if error > TOLERANCE:
+        if error > _PREDICTED:
             where = f"counts {what} are predicted to {100 * error:.2g} % only"
             return CountCheck(False, where + (f", mostly because of {path}" if path else ""))
         worst = max(worst, error)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from orchestrator.errors import ModelError
 from orchestrator.models import data
 from orchestrator.models.base import Label, Model, Modeler, key_of, label_of, one_of
-from orchestrator.models.effort import EFFORT, has_effort, unmatched, variation
+from orchestrator.models.effort import EFFORT, TOLERANCE, has_effort, unmatched, variation
 from orchestrator.models.pmnf import modeler as pmnf
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
@@ -30,7 +30,7 @@ def modeler(
     *,
     posterior: str = "combined",
     trust: float = 0.9,
-    tolerance: float = 0.01,
+    tolerance: float = TOLERANCE,
     times: Sequence[str] = ("time",),
     ranks: str | None = None,
     exponents: str | Iterable[Sequence[float]] = "paper",

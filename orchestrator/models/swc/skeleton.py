@@ -22,6 +22,7 @@ from orchestrator.models.effort import (
     Values,
     assign,
     blocks,
+    occurs,
     polls,
     repeated,
     total,
@@ -39,7 +40,7 @@ from orchestrator.models.swc.columns import (
     distinct,
     monomials,
 )
-from orchestrator.models.symbolic import growth, terms_of
+from orchestrator.models.symbolic import Term, growth, terms_of
 from orchestrator.types import Measurement, Measurements
 
 # A constant term below this share of the smallest count is rounding, because messages hold whole elements.
@@ -206,7 +207,7 @@ def _sum(parts: Sequence[Mapping[str, Values]], metrics: Sequence[str]) -> Value
     metric = next((m for m in metrics if any(m in part for part in parts)), None)
     found = [part[metric] for part in parts if metric in part] if metric else []
     values = total(found) if found else {}
-    return values if any(any(v) for v in values.values()) else None
+    return values if occurs(values) else None
 
 
 def _all_ranks(sizes: Values, ranks: str) -> bool:
@@ -262,14 +263,14 @@ def _skeleton(plan: _Plan, models: Mapping[str, Model], size: Size) -> Skeleton:
     return Skeleton(distinct(columns), tuple(plan.notes), tuple(plan.doubts))
 
 
-def _terms(plan: _Plan, models: Mapping[str, Model], key: str) -> list[dict[str, object]]:
+def _terms(plan: _Plan, models: Mapping[str, Model], key: str) -> Sequence[Term]:
     """Return the terms of an effort model, without a constant that is only rounding; none without a model."""
     if key not in models:
         return []
     counts = [count for values in plan.counts[key].values() for count in values if count > 0]
     least = _ROUNDING * min(counts, default=0.0)
     terms = terms_of(models[key])
-    kept = [t for t in terms if t["factors"] or abs(float(str(t["coefficient"]))) >= least]
+    kept = [t for t in terms if t["factors"] or abs(t["coefficient"]) >= least]
     return kept or terms
 
 

@@ -15,13 +15,12 @@ import numpy as np
 from scipy.optimize import linprog
 
 from orchestrator.models.base import Category, Floats, Label, Model, is_of, label_of
-from orchestrator.models.effort import BLOCKS, EFFORT, category
+from orchestrator.models.effort import BLOCKS, EFFORT, TOLERANCE, category
 from orchestrator.models.mpi_costs import Row, rows
 from orchestrator.models.swc.skeleton import counted, ranks_of
 from orchestrator.types import Measurements, Point
 
 TIME = "time"
-_TOLERANCE = 0.01  # of counts between effort runs, as the default of the modeler
 _SPARE = 2  # points beyond the number of prices: as many points as prices are explained whatever they are
 
 
@@ -56,7 +55,7 @@ def explained(known: Measurements, models: Sequence[Model], further: Sequence[Po
     times = {item.callpath: item.values for item in known.items if item.metric == TIME}
     everything = _with_predicted(known, models, further)
     counts: dict[str, dict[str, Mapping[Point, tuple[float, ...]]]] = {}
-    for item in counted(everything, times, _TOLERANCE, None):
+    for item in counted(everything, times, TOLERANCE, None):
         counts.setdefault(item.callpath, {})[item.metric] = item.values
     categorical = [name for name in known.parameters if known.is_categorical(name)]
     size = ranks_of(known, None)
