@@ -52,7 +52,7 @@ _CLIPPED = 5.0
 _SAVING = 0.75
 # Least number of points with four and more repetitions from which an aggregate is chosen. Chosen by hand; not
 # derived.
-_JUDGED = 10
+_ENOUGH_POINTS = 10
 # So many points, of all call paths, say enough when they are split into halves once: more only take time.
 # Fewer are split several times. Chosen by hand; not derived.
 _PLENTY, _SPLITS = 2000, 4
@@ -364,7 +364,7 @@ def _choose(
     """
     nothing = np.zeros_like(centre), np.ones_like(centre)
     enough = np.flatnonzero((counts >= 4) & (scatter > _EXACT)[:, None])
-    if len(enough) < _JUDGED:
+    if len(enough) < _ENOUGH_POINTS:
         return "none", *nothing
     if len(enough) > _PLENTY:
         enough = np.random.default_rng(0).choice(enough, _PLENTY, replace=False)

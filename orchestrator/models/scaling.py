@@ -255,15 +255,11 @@ def curve_and_limit(model: Model, study: Study, point: Point, target: float) -> 
 def corners(known: Measurements) -> Iterator[Point]:
     """Yield a point per measured combination of categories: the largest value of every other parameter."""
     names = [name for name in known.parameters if known.is_categorical(name)]
-    largest = {name: max(_numbers(known, name)) for name in known.parameters if name not in names}
+    largest = {name: _whole(max(_numbers(known, name))) for name in known.parameters if name not in names}
     seen = dict.fromkeys(tuple(point[name] for name in names) for point in known.points)
     for categories in seen:
         values = {**largest, **dict(zip(names, categories, strict=True))}
-        whole = {
-            name: int(value) if isinstance(value, float) and value.is_integer() else value
-            for name, value in values.items()
-        }
-        yield Point.of({name: whole[name] for name in known.parameters})
+        yield Point.of({name: values[name] for name in known.parameters})
 
 
 def relative(item: Measurement, study: Study, point: Point) -> dict[Point, float]:

@@ -49,7 +49,7 @@ def candidates(samples: Samples) -> tuple[Learner, ...]:
         return ()
     grown = [_grown(recipe) for recipe in _recipes(samples, _GROWN)]
     smooth = [_smooth(recipe) for recipe in _recipes(samples, _SMOOTH)]
-    cells = [_cells(recipe) for recipe in _recipes(samples, _CELLS, cells=True)]
+    cells = [_tuned(recipe, _RIDGES, recipe.text) for recipe in _recipes(samples, _CELLS, cells=True)]
     return (*(on_trend(learner) for learner in (*grown, *smooth, *cells)), *cells)
 
 
@@ -94,17 +94,14 @@ def _grown(recipe: Recipe) -> Learner:
 
 
 def _smooth(recipe: Recipe) -> Learner:
+    return _tuned(recipe, _SMOOTHNESS, f"smooth {recipe.text}")
+
+
+def _tuned(recipe: Recipe, ladder: Sequence[Sequence[Smoothness]], name: str) -> Learner:
     def fit(samples: Samples, rng: np.random.Generator) -> Completion:
-        return complete(samples, tuned(samples, recipe, _SMOOTHNESS, rng), rng)
+        return complete(samples, tuned(samples, recipe, ladder, rng), rng)
 
-    return Learner(family=FAMILY, name=f"smooth {recipe.text}", fit=fit)
-
-
-def _cells(recipe: Recipe) -> Learner:
-    def fit(samples: Samples, rng: np.random.Generator) -> Completion:
-        return complete(samples, tuned(samples, recipe, _RIDGES, rng), rng)
-
-    return Learner(family=FAMILY, name=recipe.text, fit=fit)
+    return Learner(family=FAMILY, name=name, fit=fit)
 
 
 def _positive(rank: int, cells: int, how: str, spline: Spline) -> Learner:

@@ -15,8 +15,8 @@ from orchestrator.models.cpr.penalty import Smoothness, diagonals
 
 # Factors begin as constants with so much noise: products of nine random numbers would be far apart.
 _NOISE = 0.3
-# Residuals beyond so many median ones count less, as in Huber's loss: the error is judged by its mean
-# absolute value, and run times have outliers.
+# Residuals beyond so many median ones count less, as in Huber's loss: what counts is the mean
+# absolute error, and run times have outliers.
 _USUAL = 1.5
 # The first round needs no jumps: all slopes cost the same, ten times as much.
 _FIRST_SLOPE = 10.0

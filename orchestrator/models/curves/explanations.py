@@ -27,7 +27,7 @@ from orchestrator.models.unseen import apart, doublings
 # Probability from which a formula is the answer.
 LIKELY = 0.5
 # Share of the largest probability below which nothing stands for others.
-_UNHEARD = 1e-6
+_NEGLIGIBLE = 1e-6
 # Numbers in the factors of covariances that are looked at together: of many points some at a time.
 _TOGETHER = 4_000_000
 
@@ -186,7 +186,7 @@ def standing_for_all(weights: Floats, members: int, group: Integers | None = Non
     order before does not matter; one ``group``, shape (weights,), after the other, so that each has members
     for its share.
     """
-    some = np.flatnonzero(weights > _UNHEARD * weights.max())
+    some = np.flatnonzero(weights > _NEGLIGIBLE * weights.max())
     keys = (-weights[some],) if group is None else (-weights[some], group[some])
     order = some[np.lexsort(keys)]
     total = np.cumsum(weights[order])

@@ -76,7 +76,7 @@ class Candidates:
         return Candidates(found.row[first], terms[first])
 
 
-def with_sums(parts: Sequence[tuple[Candidates, Floats]]) -> tuple[Candidates, Floats]:
+def by_callpath(parts: Sequence[tuple[Candidates, Floats]]) -> tuple[Candidates, Floats]:
     """Join lists of hypotheses with their residual sums of squares, ordered by call path."""
     candidates = Candidates.concatenate([part for part, _ in parts])
     order = np.argsort(candidates.row, kind="stable")

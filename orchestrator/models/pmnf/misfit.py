@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Floats
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.beam import Extent, search
-from orchestrator.models.pmnf.candidates import Candidates, with_sums
+from orchestrator.models.pmnf.candidates import Candidates, by_callpath
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import fit
 from orchestrator.models.pmnf.hypotheses import blocks_chosen, places
@@ -118,7 +118,7 @@ def _explained(task: Task, part: Solution, wider: _Wider, least: Floats) -> tupl
     Few forms of each tell that, and all are fitted only where they do.
     """
     alone = wider.take(np.flatnonzero(_may_do_without(wider.found, part.located)))
-    few = Candidates.join([wider.nearest(), alone.nearest(), part.candidates.take(part.best())])
+    few = Candidates.join([wider.nearest(), alone.nearest(), part.candidates.take(part.leading())])
     rows = np.flatnonzero(_evidence_alone(task, _fitted(task, few, part.located, part.weighting)) > least)
     if not len(rows):
         return rows, part
@@ -134,7 +134,7 @@ def _corrected(task: Task, part: Solution, wider: _Wider, levels: _Levels) -> tu
     correction, which misleads beyond, as soon as its points are 1 % off.
     """
     simple = wider.take(np.flatnonzero(_one_per_parameter(wider.found)))
-    few = Candidates.join([simple.nearest(), part.candidates.take(part.best())])
+    few = Candidates.join([simple.nearest(), part.candidates.take(part.leading())])
     own = _levels(task, _fitted(task, few, part.located, part.weighting), _SMOOTH_OF_WIDER)
     better = own.evidence > levels.evidence + _CORRECTED
     added = simple.take(np.flatnonzero(better[simple.found.row])).found
@@ -163,7 +163,7 @@ def _relaxed(task: Task, part: Solution) -> Candidates:
 
 def _evidence_alone(task: Task, found: Solution) -> Floats:
     """Return the evidence of hypotheses without a correction, of those that may do without one."""
-    best = found.candidates.take(found.best())
+    best = found.candidates.take(found.leading())
     may = np.flatnonzero(_may_do_without(best, found.located))
     return _total(task, best.take(may), found.located, found.weighting)
 
@@ -173,7 +173,7 @@ def _levels(task: Task, part: Solution, smooth: float = _SMOOTH) -> _Levels:
 
     It is tried beside none, where points scatter; ``smooth`` is its probability where noise is known.
     """
-    candidates = part.candidates.take(part.best())
+    candidates = part.candidates.take(part.leading())
     rows = len(part.located.sigma)
     guessed = part.located.is_guess
     prior_misfit = np.where(guessed, 0.5, smooth)  # where noise is a guess, nothing is proven
@@ -196,10 +196,10 @@ def _levels(task: Task, part: Solution, smooth: float = _SMOOTH) -> _Levels:
 
 def _wider(task: Task, part: Solution) -> _Wider:
     """Search hypotheses with several terms per parameter or negative coefficients."""
-    index, searched = part.best(), part.searched(task)
+    index, searched = part.leading(), part.searched(task)
     first = part.candidates.take(index), part.fits.rss[index]
     if len(task.tables) > 1:
-        first = with_sums([first, shared(searched)])
+        first = by_callpath([first, shared(searched)])
     extent = Extent(rounds=3, beam=4, paired=2)
     return _Wider(*search(searched, first, keep=task.keep, wide=True, extent=extent))
 

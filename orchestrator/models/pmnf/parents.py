@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.pmnf.candidates import Candidates, Searched, lowest, with_sums
+from orchestrator.models.pmnf.candidates import Candidates, Searched, by_callpath, lowest
 from orchestrator.models.pmnf.sweep import Problem, problems, sweep
 
 # Best hypotheses of a call path that are kept for every pair of parameters, as starts of a search.
@@ -37,7 +37,7 @@ def shared(searched: Searched) -> tuple[Candidates, Floats]:
         parts += [
             _pair(problem, k, j, begin) for k, j in itertools.permutations(range(len(searched.tables)), 2)
         ]
-    return with_sums(parts)
+    return by_callpath(parts)
 
 
 def _pair(problem: Problem, k: int, j: int, begin: int) -> tuple[Candidates, Floats]:

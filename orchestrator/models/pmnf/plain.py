@@ -47,7 +47,7 @@ def without_correction(task: Task, located: Located) -> Solution:
 
 def _with_overheads(task: Task, solution: Solution) -> Solution:
     """Let parameters along which the best hypotheses fall grow in a further term: noise may hide it."""
-    index = solution.best()
+    index = solution.leading()
     best, rss = solution.candidates.take(index), solution.fits.rss[index]
     searched = solution.searched(task)
     more = overheads(searched, best, rss, task.growth)

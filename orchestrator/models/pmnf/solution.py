@@ -85,7 +85,7 @@ class Solution:
         rows = len(self.located.sigma)
         return np.searchsorted(self.candidates.row, np.arange(rows)).astype(np.intp)
 
-    def best(self) -> NDArray[np.intp]:
+    def leading(self) -> NDArray[np.intp]:
         """Indices of the best hypotheses of every call path, from which further ones are explored."""
         return np.flatnonzero((places(self.candidates.row) < _EXAMINED) & np.isfinite(self.fits.score))
 

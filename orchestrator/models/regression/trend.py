@@ -65,7 +65,10 @@ def linear_columns(axes: tuple[Axis, ...], x: Floats) -> Floats:
 
 
 def fit_trend(samples: Samples, rng: np.random.Generator | None = None) -> Trend:
-    """Fit the trend by least squares with a small ridge; the constant is free of it."""
+    """Fit the trend by least squares with a small ridge; the constant is free of it.
+
+    ``rng`` is not used: with it this is a `orchestrator.models.regression.learner.Fit`.
+    """
     columns = linear_columns(samples.axes, samples.x)
     gram = columns.T @ columns
     penalty = np.full(len(gram), _RIDGE * len(samples))

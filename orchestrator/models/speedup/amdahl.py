@@ -17,7 +17,7 @@ _SERIAL = np.concatenate([[0.0], np.logspace(-8, 0, 321)])
 _MOST_AT_ONCE = 2_000_000  # elements of the table of errors
 
 
-def growth(processes: Floats, fraction: Floats | float) -> Floats:
+def relative_time(processes: Floats, fraction: Floats | float) -> Floats:
     """Return ``1 - p + p/N``: the time on N processes over that on one, ``w / S`` of equation 2."""
     return np.asarray(1 - fraction + fraction / processes, np.float64)
 
@@ -59,7 +59,7 @@ def fit_fraction(
 
     def error(serial: Floats) -> Floats:
         p = 1 - serial[:, None]
-        return np.asarray(((s - w * growth(n0, p) / growth(n, p)) ** 2).sum(axis=1), np.float64)
+        return np.asarray(((s - w * relative_time(n0, p) / relative_time(n, p)) ** 2).sum(axis=1), np.float64)
 
     rows = max(1, _MOST_AT_ONCE // len(n))
     errors = np.concatenate([error(_SERIAL[k : k + rows]) for k in range(0, len(_SERIAL), rows)])

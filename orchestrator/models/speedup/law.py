@@ -18,7 +18,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.regression.samples import Samples, where_known
 from orchestrator.models.regression.trend import Trend, fit_trend
-from orchestrator.models.speedup.amdahl import fit_fraction, fit_fractions, growth
+from orchestrator.models.speedup.amdahl import fit_fraction, fit_fractions, relative_time
 from orchestrator.models.speedup.layout import Layout, References
 from orchestrator.models.speedup.nearby import Nearby
 
@@ -76,12 +76,12 @@ class Law:
 
     def _known_at(self, x: Floats) -> Floats:
         n = self.layout.processes(x)
-        return self.serial(x) + np.log(grown(n, self.parallel(x), self.weak))
+        return self.serial(x) + np.log(time_by_law(n, self.parallel(x), self.weak))
 
 
-def grown(processes: Floats, fraction: Floats | float, weak: bool) -> Floats:
+def time_by_law(processes: Floats, fraction: Floats | float, weak: bool) -> Floats:
     """Return the time on N processes over that on one by the law; the problem is N times as large if weak."""
-    return growth(processes, fraction) * (processes if weak else 1.0)
+    return relative_time(processes, fraction) * (processes if weak else 1.0)
 
 
 def fit_law(samples: Samples, layout: Layout, settings: Settings) -> Law:
@@ -97,7 +97,7 @@ def fit_law(samples: Samples, layout: Layout, settings: Settings) -> Law:
     fraction, fractions = _fractions(samples, layout, references, settings)
     p = fraction if fractions is None else fractions
     # The time on one process: that of the reference run, by the law where it had more.
-    serial = samples.y[references.row] - np.log(grown(references.processes, p, weak))
+    serial = samples.y[references.row] - np.log(time_by_law(references.processes, p, weak))
     if settings.scaling == "hybrid":
         serial = _proportional(serial, references, layout, settings.exponents)
     axes = layout.problem_axes

@@ -23,7 +23,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Samples
-from orchestrator.models.speedup.amdahl import growth
+from orchestrator.models.speedup.amdahl import relative_time
 from orchestrator.models.speedup.law import Law, Settings, within
 from orchestrator.models.speedup.layout import Layout
 
@@ -240,7 +240,7 @@ class Instead:
         """Return logarithms of tau at coordinates (n, axes), shape (n,)."""
         n = self.law.layout.processes(x)
         found = self.model.speedup(n, _size(self.law.layout, x))
-        return np.asarray(np.log(found * growth(n, self.law.parallel(x))))
+        return np.asarray(np.log(found * relative_time(n, self.law.parallel(x))))
 
 
 def oliveira_by(fit: Fit) -> Callable[[Samples, Law, Settings, np.random.Generator], Fitted]:

@@ -7,18 +7,18 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
-from orchestrator.models.speedup.amdahl import fit_fraction, fit_fractions, growth
+from orchestrator.models.speedup.amdahl import fit_fraction, fit_fractions, relative_time
 
 N = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 64.0])
 
 
 def speedup(processes: Floats, ratio: Floats | float, fraction: float) -> Floats:
     """Return equation 2."""
-    return np.asarray(ratio / growth(processes, fraction), np.float64)
+    return np.asarray(ratio / relative_time(processes, fraction), np.float64)
 
 
 def test_without_a_change_of_the_problem_it_is_amdahls_law() -> None:
-    assert growth(N, 0.9) == pytest.approx(0.1 + 0.9 / N)
+    assert relative_time(N, 0.9) == pytest.approx(0.1 + 0.9 / N)
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3, 0.9, 0.999, 0.9999999, 1.0])
