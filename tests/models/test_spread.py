@@ -14,6 +14,7 @@ from orchestrator import cores
 from orchestrator.models import selection
 from orchestrator.models.base import Modeler
 from orchestrator.models.pmnf import modeler as pmnf
+from orchestrator.models.splines import modeler as splines
 from orchestrator.models.spread import spread_by
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -60,4 +61,11 @@ def test_formulas_that_are_searched_in_processes_are_the_same(
     known = measured(lambda p, n: float((3 + p * n) * rng.uniform(0.97, 1.03)), (2, 4, 8), (2, 4, 8))
     several = spread_with(processes, pmnf.modeler())(known)
     assert [model.document() for model in several] == [model.document() for model in pmnf.modeler()(known)]
+    assert {*processes} - {os.getpid()}, "other processes took part"
+
+
+def test_call_paths_with_too_few_points_for_a_choice_go_to_processes_as_well(processes: list[int]) -> None:
+    known = measured(lambda p, n: p * n, (2, 4), (2, 4))
+    several = spread_with(processes, splines.modeler())(known)
+    assert [model.document() for model in several] == [model.document() for model in splines.modeler()(known)]
     assert {*processes} - {os.getpid()}, "other processes took part"

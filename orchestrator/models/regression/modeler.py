@@ -86,12 +86,11 @@ def fits(series: Sequence[Series], family: Family, memory: Memory, seed: int) ->
 
 def _task(series: Series, family: Family, memory: Memory, seed: int) -> _Task:
     samples = series.samples
-    if len(samples) < _FEW or not samples.axes:
-        return _Task(series=series, family=family, first=None, choice=None, seed=seed)
-    first = in_order(series.first())
-    # The function of the series knows all call paths that were measured with it.
-    alone = replace(series, first=partial(_given, first))
-    return _Task(series=alone, family=family, first=first, choice=memory.get(first), seed=seed)
+    first = in_order(series.first()) if len(samples) >= _FEW and samples.axes else None
+    choice = None if first is None else memory.get(first)
+    # The function of the series knows all call paths that were measured with it: no process could get it.
+    alone = replace(series, first=partial(_given, samples if first is None else first))
+    return _Task(series=alone, family=family, first=first, choice=choice, seed=seed)
 
 
 def _given(samples: Samples) -> Samples:
