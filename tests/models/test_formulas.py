@@ -16,9 +16,10 @@ from orchestrator.models.base import Modeler
 from orchestrator.models.belief import of_answer
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.model import CurveModel
-from orchestrator.models.formulas import NormalForms, modeler
+from orchestrator.models.formulas import modeler
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
+from orchestrator.models.pmnf.normal_forms import NormalForms
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.builders import grid, measurements, series

@@ -22,5 +22,5 @@ The way of a fit, from file to file:
    `interplay` is what points leave open of parameters that terms lack.
 
 Beside that way: `exact_sums` of counts without noise (`peeling`, `block_sets`, `unchecked`), `neighbours` for
-what other campaigns found, and `known_form`, which fits only coefficients.
+what other campaigns found, `normal_forms` as curves see them, and `known_form`, which fits only coefficients.
 """
