@@ -1,7 +1,7 @@
 """Models of measured metrics: what all families share, and a package per family.
 
-A family (`pmnf`, `swc`, ...) is imported only by the registry and this file. What other packages need
-of one family beside its modeler is offered here by name, and imported only when it is used.
+Packages beside this one import no family (`pmnf`, `swc`, ...): the registry has its modeler. What else they
+need of one family is offered here by name, and imported only when it is used.
 
 - Contract: `base`, with the `belief` of a model in its own predictions, `intervals`, and `symbolic` for
   models that are sums of terms.

@@ -163,7 +163,7 @@ def _curves(
 ) -> dict[Label, CurveModel]:
     """Return formulas and curves, weighed against each other, of every call path of a group.
 
-    An exact sum says all where it is checked. Elsewhere speak formulas and curves, as of other values. What a
+    An exact sum is the answer where values check it; elsewhere formulas and curves are, as always. What a
     formula takes for an outlier is none of the values that curves follow, either.
     """
     own = [_without_sum(forms[label]) for label in group.labels]
@@ -203,7 +203,7 @@ def _known(forms: Sequence[PmnfModel]) -> Known:
 def _alone(
     group: data.Group, located: Located, forms: Mapping[Label, PmnfModel], beside: Collection[Label]
 ) -> Iterator[PmnfModel]:
-    """Yield the formulas that are taken at their word: no exact sums, and no curves speak ``beside`` them."""
+    """Yield the formulas that are models by themselves: no exact sums, and none with curves ``beside`` it."""
     tied = ties(group.points)
     guessed = {label for label, guess in zip(group.labels, located.is_guess, strict=True) if guess}
     rows = {label: row for row, label in enumerate(group.labels)}

@@ -1,8 +1,8 @@
 """What may begin beyond the measured range and shows nowhere in it, and what tied parameters do apart.
 
 Formulas that explain single runs are off by more beyond them than their coefficients say: without repetitions
-nobody can tell what they miss from noise. With repetitions, a formula that leaves no more than their noise is
-taken at its word.
+nobody can tell what they miss from noise. With repetitions, a formula that leaves no more than their noise
+has no such doubt.
 
 Parameters that were only varied together (weak scaling with one problem per process) show what they do
 together. What each of them does is the guess of whoever chose among the models that agree there.

@@ -104,11 +104,16 @@ def _bends(parameters: int) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axes:
-    """Coordinates in which ratios are powers: logarithms, whose measured range has length 1."""
+    """Coordinates in which ratios are powers: logarithms, whose measured range has length 1.
 
-    logarithmic: tuple[bool, ...]
+    All have the shape (parameters,).
+    """
+
+    logarithmic: tuple[bool, ...]  # whether all values are positive; else the value itself is taken
+    # centre, width: mean and range of these, by which they are shifted and divided.
     centre: Floats
     width: Floats
+    # low, high: the smallest and the largest measured value.
     low: Floats
     high: Floats
 
@@ -187,7 +192,7 @@ class Ratio:
         """Return the probability that a bent ratio is that of the models of A and B, not a polynomial.
 
         They are as probable as polynomials beforehand. As they were fitted to the same measurements, the
-        pairs can speak against them only.
+        pairs can only count against them.
 
         Parameters
         ----------

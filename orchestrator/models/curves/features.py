@@ -33,7 +33,8 @@ class Axis:
     """One parameter: how its values become coordinates, and where its walks have knots.
 
     ``scale`` is 0 where all values are positive and the coordinate is the logarithm; else the smallest
-    positive value, near which the coordinate, an inverse hyperbolic sine, becomes linear. ``lowest`` is the
+    positive value, near which the coordinate, an inverse hyperbolic sine, becomes linear. ``middle`` and
+    ``square`` are the mean of the measured coordinates and of their squares around it. ``lowest`` is the
     smallest coordinate, and ``has_start`` whether enough others were measured for it to be a case of its own.
     """
 

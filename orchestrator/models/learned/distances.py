@@ -23,6 +23,7 @@ class Scaled:
     """Columns, each shifted and scaled; of the same use as `Columns`."""
 
     columns: Columns
+    # shift, scale: what is subtracted from every column, and what it is then multiplied by, shape (columns,).
     shift: Floats
     scale: Floats
 

@@ -75,7 +75,7 @@ def screen(searched: Searched, *, keep: int) -> Candidates:
 
 
 def _described(hypotheses: Integers, blocks: int, width: int, two: bool) -> NDArray[np.int16]:
-    """Turn numbers of hypotheses, as in `exhaustive`, into block numbers per term and parameter."""
+    """Turn numbers of hypotheses, as of `nearly_best`, into block numbers per term and parameter."""
     singles = blocks * width if two else blocks
     terms = np.zeros((len(hypotheses), 2, 2 if two else 1), dtype=np.int16)
     double = hypotheses >= singles

@@ -150,7 +150,10 @@ def _data(tables: tuple[Floats, ...], log_value: Floats, weighting: Weighting) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Fits of candidates with the same number of terms; ``coefficient_prior`` is a logarithm."""
+    """Fits of candidates with the same number of terms, in the order of `kernels.Coefficients`.
+
+    ``c`` (t, l), ``inverse`` (t, t, l), the others (l,); ``coefficient_prior`` is a logarithm.
+    """
 
     c: Floats
     inverse: Floats

@@ -41,11 +41,11 @@ class PmnfModel(FromPredictive):
     notes: tuple[str, ...]
     posterior: Posterior  # hypotheses with weights; the first is the expression
     shared_noise: float = 0.0  # part of ``noise`` that repetitions of one origin have in common
-    # What intervals allow for beyond the measured range; None where the formula is taken at its word.
+    # What intervals allow for beyond the measured range; None for no more than the posterior says.
     unseen: Allowance | None = None
     # Powers of parameters that its terms may have besides; None where that is not looked at.
     interplay: Interplay | None = None
-    # What speaks where no measured value checks an exact sum; None of other formulas.
+    # What predicts where no measured value checks an exact sum; None for other formulas.
     beyond: Beyond | None = None
     unvaried: Unvaried = field(default_factory=Unvaried)  # parameters that were measured at one value
     # Places of the points that were taken for outliers, among those that were fitted.

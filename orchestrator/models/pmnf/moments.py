@@ -14,7 +14,11 @@ from orchestrator.models.base import Floats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
-    """Weighted sums over points: ``s1`` Σ ω z, ``szz`` Σ ω z², ``syz`` Σ ω y z, one column per product."""
+    """Weighted sums over points, with products z, values y and weights ω.
+
+    ``s1`` Σ ω z, ``szz`` Σ ω z² and ``syz`` Σ ω y z have the shape (call paths, products); ``total`` Σ ω,
+    ``s1y`` Σ ω y and ``syy`` Σ ω y² have the shape (call paths,).
+    """
 
     s1: Floats
     szz: Floats
@@ -25,7 +29,15 @@ class Moments:
 
 
 def moments(products: Floats, squares: Floats, log_value: Floats, precision: Floats) -> Moments:
-    """Sum over points, with residuals relative to the measured value; arrays as in `screen`."""
+    """Sum over points, with residuals relative to the measured value.
+
+    Parameters
+    ----------
+    products, squares
+        Products of blocks, and their squares, shape (products, points).
+    log_value, precision
+        As in `orchestrator.models.pmnf.candidates.Searched`, shape (call paths, points).
+    """
     scale = np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
     weighted_y = precision * scale
     weight = weighted_y * scale

@@ -94,7 +94,7 @@ class Beyond:
 
     levels: tuple[Floats, ...]  # measured values of every parameter
     gains: Floats  # as from `gains`, of the terms of the most probable sum in the order of its coefficients
-    model: Model  # what speaks beside the sum where nothing checks this: less exactly, but with its doubt
+    model: Model  # predicts beside the sum where nothing checks that: less exactly, but with its doubt
 
     @property
     def unchecked(self) -> NDArray[np.bool_]:

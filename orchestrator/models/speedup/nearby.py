@@ -10,18 +10,17 @@ from scipy.spatial import KDTree
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.regression.samples import Axis
 
-# How many of the nearest samples count, the less the further; chosen by hand. Least distance that is one.
-_NEIGHBOURS = 4
+_NEIGHBOURS = 4  # how many of the nearest samples count, the less the further; chosen by hand
 _APART = 1e3  # distance between categories, where numbers have the range 1
-_SAME = 1e-9
+_SAME = 1e-9  # least distance: less is none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nearby:
     """Rows of coordinates that can be looked up; exact at the rows themselves."""
 
-    tree: KDTree
-    scale: Floats
+    tree: KDTree  # of the rows, scaled and padded
+    scale: Floats  # what coordinates are multiplied by, shape (axes,)
 
     @classmethod
     def of(cls, axes: tuple[Axis, ...], rows: Floats) -> Nearby:

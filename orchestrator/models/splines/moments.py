@@ -64,6 +64,7 @@ class Moments:
 class Scale:
     """Shift and scale of columns: all but the constant get weighted mean zero and variance one."""
 
+    # mean, spread: what is subtracted from every column, and what it is then divided by, shape (columns,).
     mean: Floats
     spread: Floats
 
