@@ -153,12 +153,17 @@ def predictive(model: Model, points: Sequence[Point]) -> Predictive:
     if isinstance(model, HasPredictive):
         return model.predictive(points)
     found = model.predict(points)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, high = np.log(found.low), np.log(found.high)
-        middle, spread = (low + high) / 2, (high - low) / (2 * HALF_WIDTH)
+    middle, spread = lognormal(found.low, found.high)
     return Predictive(
         value=found.value, weights=np.ones(1), mean=middle[None], spread=spread[None], noise=model.noise
     )
+
+
+def lognormal(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of the logarithm, shape (n,) each, by the ends at `LEVEL`."""
+    with np.errstate(all="ignore"):  # where an end says nothing
+        a, b = np.log(low), np.log(high)
+        return (a + b) / 2, (b - a) / (2 * HALF_WIDTH)
 
 
 def checked_levels(levels: Iterable[float]) -> tuple[float, ...]:

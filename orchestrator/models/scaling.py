@@ -16,7 +16,7 @@ import numpy as np
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Model, is_of, one_of, unit_of
 from orchestrator.models.belief import has_belief
-from orchestrator.models.intervals import HALF_WIDTH, LEVEL, Predictive, predictive
+from orchestrator.models.intervals import LEVEL, Predictive, lognormal, predictive
 from orchestrator.models.processes import Processes
 from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurement, Measurements, Point, assigned, format_value
@@ -306,9 +306,7 @@ def _faster(
         rough = belief.rough[:, :1] ** 2 + belief.rough[:, 1:] ** 2
         spread, weights = np.sqrt((shared**2).sum(axis=1) + rough), belief.weights
     else:
-        low, high = ends
-        with np.errstate(divide="ignore", invalid="ignore"):
-            middle, half = (np.log(high) + np.log(low)) / 2, (np.log(high) - np.log(low)) / (2 * HALF_WIDTH)
+        middle, half = lognormal(*ends)
         mean, weights = (middle[:1] - middle[1:])[None], np.ones(1)
         spread = np.hypot(half[:1], half[1:])[None]
     spread, mean = np.where(same, 0.0, spread), np.where(same, 0.0, mean)

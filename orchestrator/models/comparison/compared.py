@@ -13,7 +13,7 @@ from orchestrator.models.base import Category, Key, Model, is_of, key_of, label_
 from orchestrator.models.comparison.mixtures import Mixture
 from orchestrator.models.comparison.pairs import Aligned, Pairs, pairs
 from orchestrator.models.comparison.ratio import Ratio, false_discoveries, independent_callpaths, ratio
-from orchestrator.models.intervals import HALF_WIDTH, LEVEL, predictive
+from orchestrator.models.intervals import LEVEL, lognormal, predictive
 from orchestrator.types import Measurements, Point, Value, format_value
 
 # From so many pairs on, they say how the ratio continues beyond them.
@@ -220,9 +220,8 @@ def _of_models(first: Model | None, second: Model | None, point: Point) -> Mixtu
 def _log(model: Model, points: Sequence[Point]) -> list[tuple[float, float]]:
     """Return logarithm and its standard deviation at points, from value and interval; NaN where unknown."""
     known = predictive(model, points)
-    low, high = known.of_mean(LEVEL)
+    _, spread = lognormal(*known.of_mean(LEVEL))
     with np.errstate(all="ignore"):
-        spread = (np.log(high) - np.log(low)) / (2 * HALF_WIDTH)
         return list(zip(np.log(known.value).tolist(), spread.tolist(), strict=True))
 
 

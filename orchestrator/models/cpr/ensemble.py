@@ -18,9 +18,11 @@ from orchestrator.models.regression.samples import Samples
 # hand; not derived.
 _HELD_OUT = 0.2
 _MOST_TUNED = 4096  # the penalties are of whole factors: what suits a subset suits all
-_RIDGES = (1e-4, 1e-3)
-_JUMPS = (0.1, 0.4, 1.5)
 _START = Smoothness(ridge=1e-3, slope=0.03, jump=0.4)
+_LADDER = (
+    (_START, *(replace(_START, jump=jump) for jump in (0.1, 0.4, 1.5))),
+    tuple(replace(_START, ridge=ridge) for ridge in (1e-4, 1e-3)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def grown_average(samples: Samples, recipe: Recipe, members: int, rng: np.random
     """
     normal, _, _ = standardised(samples)
     further = [chosen_combinations(normal, rng) for _ in range(members)]
-    recipe = tuned(samples, replace(recipe, further=further[0]), _ladder(), rng)
+    recipe = tuned(samples, replace(recipe, further=further[0]), _LADDER, rng)
     return Average(tuple(complete(samples, replace(recipe, further=each), rng) for each in further))
 
 
@@ -86,11 +88,6 @@ def tuned(
         choices = dict.fromkeys(_moved(ladder[0][0], choice, best) for choice in step)
         best = min(choices, key=lambda choice: _error(used, held, replace(recipe, smoothness=choice), seed))
     return replace(recipe, smoothness=best)
-
-
-def _ladder() -> tuple[tuple[Smoothness, ...], ...]:
-    jumps = tuple(replace(_START, jump=jump) for jump in _JUMPS)
-    return (_START, *jumps), tuple(replace(_START, ridge=ridge) for ridge in _RIDGES)
 
 
 def _moved(start: Smoothness, choice: Smoothness, best: Smoothness) -> Smoothness:

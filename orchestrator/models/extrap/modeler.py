@@ -11,7 +11,7 @@ from orchestrator.models import data
 from orchestrator.models.base import Floats, Modeler, one_of
 from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.extrap.model import ExtrapModel, covariance_factor
-from orchestrator.models.extrap.search import Form, line, search
+from orchestrator.models.extrap.search import Form, line, search, smape
 from orchestrator.models.groupwise import by_group
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.modeler import check_parameters
@@ -64,7 +64,7 @@ def _model(group: data.Group, located: Located, row: int, y: Floats, remarks: tu
         metric=metric,
         parameters=group.parameters,
         category=group.category,
-        smape=float(100 * np.mean(2 * np.abs(fitted - y) / (np.abs(fitted) + y))),
+        smape=smape(fitted, y),
         noise=float(located.sigma[row]),
         notes=(*group.notes[row], *remarks, *_negative(form, group.points, y), _ALONE),
         form=form,

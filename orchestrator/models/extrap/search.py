@@ -115,7 +115,7 @@ def along(x: Floats, y: Floats, axis: int) -> Form:
     valid = np.isfinite(errors) & (coefficients[:, 1] != 0) & (share >= _LEAST_TERM)
     errors = np.where(valid, errors, np.inf)
     best = int(np.argmin(errors))
-    if not errors[best] < _smape(constant.coefficients[0], y):
+    if not errors[best] < smape(constant.coefficients[0], y):
         return constant
     power, logarithm = map(float, exponents[best])
     return Form({axis: (power, logarithm)}, ((axis,),), _least_squares(designs[best], y))
@@ -153,7 +153,7 @@ def _constant(y: Floats) -> Form:
 def _one_parameter(form: Form, points: Floats, y: Floats) -> Form:
     """Return the function with the coefficients of its line, or of all points if these fit better."""
     again = Form(form.blocks, form.terms, _least_squares(form.design(points), y))
-    return again if _smape(again.at(points), y) < _smape(form.at(points), y) else form
+    return again if smape(again.at(points), y) < smape(form.at(points), y) else form
 
 
 def _several(blocks: Mapping[int, Exponents], points: Floats, y: Floats) -> Form:
@@ -163,7 +163,7 @@ def _several(blocks: Mapping[int, Exponents], points: Floats, y: Floats) -> Form
     for terms in structures(list(blocks)):
         design = _design(values, terms, len(y))
         coefficients = _least_squares(design, y)
-        error = _smape(design @ coefficients, y)
+        error = smape(design @ coefficients, y)
         shares = np.abs(coefficients[1:] * design[:, 1:] / y[:, None]).max(axis=0)
         counts = bool(np.all(coefficients[1:] != 0) and not np.any(shares < _LEAST_TERM))
         if best is None or (counts and error < least):
@@ -224,6 +224,6 @@ def _relative(predicted: Floats, y: Floats | float) -> Floats:
     return np.asarray(2 * np.abs(predicted - y) / (np.abs(predicted) + np.abs(y)), np.float64)
 
 
-def _smape(predicted: Floats | float, y: Floats) -> float:
+def smape(predicted: Floats | float, y: Floats) -> float:
     """Return the SMAPE, 0..200 %."""
     return float(100 * _relative(np.asarray(predicted), y).mean())

@@ -25,7 +25,7 @@ from orchestrator.models.pmnf.weighting import Weighting
 # Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered, as a
 # relative standard deviation. Chosen by hand; not derived.
 MISFIT = 0.5
-_LARGEST_MISFIT = 0.5
+LARGEST_MISFIT = 0.5
 # Relative lack of fit beyond which more becomes less probable, in proportion. Chosen by hand; not derived.
 _USUAL_MISFIT = 0.1
 # Hypotheses fitted at a time: what they need stays in the cache. Chosen by hand; not derived.
@@ -150,7 +150,7 @@ def _data(tables: tuple[Floats, ...], log_value: Floats, weighting: Weighting) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """Fits of candidates with the same number of terms, in the order of `kernels.Coefficients`.
+    """Fits of candidates with the same number of terms, in the shapes of `kernels.Coefficients`.
 
     ``c`` (t, l), ``inverse`` (t, t, l), the others (l,); ``coefficient_prior`` is a logarithm.
     """
@@ -232,7 +232,7 @@ def _evidence(
         return np.where(part.valid, common + noise, -np.inf), mean_noise
     # Where nothing was repeated, the noise may be anything, also much smaller than guessed.
     least = np.where(freedom <= GUESS_WEIGHT, LEAST_NOISE**2, expected)
-    width = np.log(np.maximum(_LARGEST_MISFIT**2 / least, 2.0))
+    width = np.log(np.maximum(LARGEST_MISFIT**2 / least, 2.0))
     misfit = _log_lower_gamma(half, part.rss / (2 * least)[path]) - half * np.log(part.rss / 2)
     noise += np.log(1 - wrong)
     misfit += np.log(wrong) - np.log(width)[path]

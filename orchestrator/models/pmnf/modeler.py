@@ -18,7 +18,7 @@ from orchestrator.models.base import Floats, Model, Modeler, label_of
 from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import Located
-from orchestrator.models.pmnf import build as assemble
+from orchestrator.models.pmnf import build
 from orchestrator.models.pmnf.build import Solved
 from orchestrator.models.pmnf.categories import with_shared_forms
 from orchestrator.models.pmnf.correction import Features
@@ -196,7 +196,7 @@ def _models(solved: Solved, options: Options) -> list[PmnfModel]:
     """Build the models of a group; values that repeat exactly may be sums that are longer than hypotheses."""
     models: dict[int, PmnfModel] = {}
     for case, chosen in solved.cases:
-        models.update(assemble.models(case, chosen, solved.notes))
+        models.update(build.models(case, chosen, solved.notes))
     if options.wide and options.extends:
         # A parameter that varies in other categories only is none of the group's.
         plain = {row: item for row, item in models.items() if item.parameters == solved.group.parameters}
@@ -261,7 +261,7 @@ class _Search:
             found |= needed & (self.options.negative != "false")
         return found
 
-    def case(self, rows: NDArray[np.intp], flags: NDArray[np.bool_]) -> assemble.Case:
+    def case(self, rows: NDArray[np.intp], flags: NDArray[np.bool_]) -> build.Case:
         """Solve some call paths, with the same falling and higher blocks, shape (parameters, 2)."""
         group, options = self.group, self.options
         blocks = tuple(_blocks(x, options, *more) for x, more in zip(self.points.T, flags, strict=True))
@@ -279,7 +279,7 @@ class _Search:
             expected=expected,
         )
         solution = without_outliers(task, values, without_correction(task, located))
-        return assemble.Case(
+        return build.Case(
             group=group,
             rows=rows,
             task=task,
@@ -289,17 +289,17 @@ class _Search:
             members=options.members,
         )
 
-    def more_blocks(self, case: assemble.Case) -> NDArray[np.bool_]:
+    def more_blocks(self, case: build.Case) -> NDArray[np.bool_]:
         """Return blocks to add for call paths that no hypothesis fits: falling ones, and higher at the edge.
 
         A parameter along which the time grows may still have a falling term (``100/p + 3 log2(p)``).
         """
         more = np.zeros((len(case.rows), self.points.shape[1], 2), dtype=bool)
         if self.options.extends:
-            more[:, :, 1] = assemble.at_edge(case)
+            more[:, :, 1] = build.at_edge(case)
         if self.options.negative == "auto" and self.options.wide:
             several = [len(np.unique(column)) > _FEW_VALUES for column in self.group.points.T]
-            more[:, : len(several), 0] = assemble.unfit(case)[:, None] & np.array(several, dtype=bool)
+            more[:, : len(several), 0] = build.unfit(case)[:, None] & np.array(several, dtype=bool)
         return more
 
 

@@ -7,13 +7,10 @@ from scipy.special import gammainc, gammaln
 
 from orchestrator.models.base import Floats
 from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
+from orchestrator.models.pmnf.fit import LARGEST_MISFIT, MISFIT
 from orchestrator.models.swc.disturbances import TINY
 from orchestrator.models.swc.times import Times
 
-# The largest lack of fit that is considered, as a relative standard deviation, and its prior probability. The
-# same values as in `orchestrator.models.pmnf.fit`, because both likelihoods are compared. Chosen by hand.
-_LARGEST_MISFIT = 0.5
-_MISFIT_PROBABILITY = 0.5
 _LEAST_POINT_WEIGHT = 1e-6  # keeps the covariance of a point that is a total outlier finite
 
 
@@ -22,7 +19,7 @@ def log_marginal_likelihood(design: Floats, coefficients: Floats, times: Times, 
 
     By Laplace's approximation. The prior of the coefficients is uniform over the shares of the terms in the
     time. The variance is that of the noise (scaled inverse chi²) or larger (log-uniform). This is the
-    likelihood of `orchestrator.models.pmnf.fit`, for any columns.
+    likelihood of `orchestrator.models.pmnf.fit` for any columns, but for what is usual of lack of fit there.
 
     Parameters
     ----------
@@ -59,12 +56,10 @@ def log_marginal_likelihood(design: Floats, coefficients: Floats, times: Times, 
     if left == 0:
         return float(common + noise)
     least = LEAST_NOISE**2 if freedom <= GUESS_WEIGHT else expected
-    width = np.log(max(_LARGEST_MISFIT**2 / least, 2.0))
+    width = np.log(max(LARGEST_MISFIT**2 / least, 2.0))
     x = rss / (2 * least)
     lower = np.log(max(float(gammainc(half, x)), TINY)) + gammaln(half)
     if x < 1e-3:
         lower = half * np.log(x) - np.log(half)
     misfit = lower - half * np.log(rss / 2) - np.log(width)
-    return float(
-        common + np.logaddexp(noise + np.log(1 - _MISFIT_PROBABILITY), misfit + np.log(_MISFIT_PROBABILITY))
-    )
+    return float(common + np.logaddexp(noise + np.log(1 - MISFIT), misfit + np.log(MISFIT)))
