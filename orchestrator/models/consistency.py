@@ -52,7 +52,7 @@ def contradictions(
     """
     known = {model.callpath: model for model in models if model.metric == metric and holds_at(model, point)}
     result = []
-    for parent, children in _including(families(known), list(runs)).items():
+    for parent, children in _including(children_of(known), list(runs)).items():
         own = known[parent].predict([point])
         predicted = [known[child].predict([point]) for child in children]
         value, total = float(own.value[0]), sum(float(part.value[0]) for part in predicted)
@@ -75,7 +75,7 @@ def contradictions(
     return sorted(result, key=lambda item: item.value - item.total)
 
 
-def families(known: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def children_of(known: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the direct children of every call path that has some.
 
     Those of the whole program are the outermost call paths, if no call path has its name before its own.
@@ -93,10 +93,10 @@ def families(known: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return {parent: tuple(names) for parent, names in children.items()}
 
 
-def _including(families: Mapping[str, tuple[str, ...]], runs: Sequence[Values]) -> dict[str, tuple[str, ...]]:
-    """Return the families whose parent took at least as long as its children, in every run that has both."""
+def _including(known: Mapping[str, tuple[str, ...]], runs: Sequence[Values]) -> dict[str, tuple[str, ...]]:
+    """Return the children of call paths that took at least as long as they, in every run that has all."""
     found = {}
-    for parent, children in families.items():
+    for parent, children in known.items():
         pairs = [
             (run[parent], sum(run[child] for child in children))
             for run in runs

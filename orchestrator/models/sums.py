@@ -18,7 +18,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Key, Label, Model, Modeler, is_of, key_of, label_of, smape_of
 from orchestrator.models.belief import ModelWithBelief, has_belief
 from orchestrator.models.callpaths import SEPARATOR
-from orchestrator.models.consistency import families
+from orchestrator.models.consistency import children_of
 from orchestrator.models.summed import Summed
 from orchestrator.models.uncertainty import RELEVANT_SHARE
 from orchestrator.types import ROOTS, Measurement, Measurements, Point
@@ -53,13 +53,13 @@ def with_sums(modeler: Modeler) -> Modeler:
         models = modeler(measurements)
         keys = [key_of(item) for item in models]
         labels = {key[:2] for key in keys}
-        found = {family.label: family for family in inclusive(measurements) if family.label in labels}
-        rests = _rests(modeler, measurements, [family.rest for family in found.values()])
+        found = {whole.label: whole for whole in inclusive(measurements) if whole.label in labels}
+        rests = _rests(modeler, measurements, [whole.rest for whole in found.values()])
         chosen = {**rests, **dict(zip(keys, models, strict=True))}
         values = _Values({})
         for key in sorted(keys, key=lambda key: _order(key[0])):
-            if (family := found.get(key[:2])) is not None:
-                chosen[key] = _chosen(family, key, chosen, values)
+            if (whole := found.get(key[:2])) is not None:
+                chosen[key] = _chosen(whole, key, chosen, values)
         return tuple(chosen[key] for key in keys)
 
     return model
@@ -71,7 +71,7 @@ def _order(callpath: str) -> tuple[bool, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class Whole:
     """A call path whose value was the sum of others in every run."""
 
     parent: Measurement  # the call path that includes the others
@@ -94,7 +94,7 @@ class Family:
         return last if last.callpath.endswith(REST) else None
 
 
-def inclusive(measurements: Measurements) -> list[Family]:
+def inclusive(measurements: Measurements) -> list[Whole]:
     """Return the call paths that include others by their values in every run, whatever their metric.
 
     Those that are not relevant are left out if the rest is not negligible.
@@ -102,13 +102,13 @@ def inclusive(measurements: Measurements) -> list[Family]:
     metrics: dict[str, dict[str, Measurement]] = {}
     for item in measurements.items:
         metrics.setdefault(item.metric, {})[item.callpath] = item
-    found: list[Family] = []
+    found: list[Whole] = []
     for items in metrics.values():
         known = [
-            _family(items[parent], [items[k] for k in names]) for parent, names in families(items).items()
+            _whole(items[parent], [items[k] for k in names]) for parent, names in children_of(items).items()
         ]
         peak = max((_peak(item) for item in items.values()), default=0.0)
-        found += [family for family in known if family and _is_worth_it(family, peak)]
+        found += [whole for whole in known if whole and _is_worth_it(whole, peak)]
     return found
 
 
@@ -116,13 +116,13 @@ def _peak(item: Measurement) -> float:
     return max(chain.from_iterable(item.values.values()), default=0.0)
 
 
-def _is_worth_it(family: Family, peak: float) -> bool:
-    """Return whether a family needs no model of a rest, or the call path is relevant: fits take time."""
-    return family.rest is None or _peak(family.parent) > RELEVANT_SHARE * peak
+def _is_worth_it(whole: Whole, peak: float) -> bool:
+    """Return whether a sum needs no model of a rest, or the call path is relevant: fits take time."""
+    return whole.rest is None or _peak(whole.parent) > RELEVANT_SHARE * peak
 
 
-def _family(parent: Measurement, children: Sequence[Measurement]) -> Family | None:
-    """Return a family if the values of the parent are those of the children and a rest."""
+def _whole(parent: Measurement, children: Sequence[Measurement]) -> Whole | None:
+    """Return the parts if the values of the parent are those of the children and a rest."""
     own = np.fromiter(chain.from_iterable(parent.values.values()), float)
     runs = [_runs(child, parent) for child in children]
     if not own.size or not (own > 0).all() or any(run is None for run in runs):
@@ -138,10 +138,10 @@ def _family(parent: Measurement, children: Sequence[Measurement]) -> Family | No
     parts = tuple(child for child, large in zip(children, kept, strict=True) if large)
     if share.max() <= _NEGLIGIBLE:
         ratio = np.log(own / total)
-        return Family(parent, parts, float(np.exp(ratio.mean())), float(np.abs(ratio - ratio.mean()).max()))
+        return Whole(parent, parts, float(np.exp(ratio.mean())), float(np.abs(ratio - ratio.mean()).max()))
     if share.min() <= 0:
         return None  # a model of the rest needs positive values
-    return Family(parent, (*parts, _rest(parent, own - total)))
+    return Whole(parent, (*parts, _rest(parent, own - total)))
 
 
 def _runs(child: Measurement, parent: Measurement) -> Floats | None:
@@ -194,26 +194,26 @@ class _Values:
         return item[2]
 
 
-def _chosen(family: Family, key: Key, models: Mapping[Key, Model], values: _Values) -> Model:
+def _chosen(whole: Whole, key: Key, models: Mapping[Key, Model], values: _Values) -> Model:
     """Return the sum of the models of the parts, or the call path's own model if that explains more."""
     own, category = models[key], key[2]
-    parts = [models.get((*label_of(part), category)) for part in family.parts]
+    parts = [models.get((*label_of(part), category)) for part in whole.parts]
     known = [part for part in parts if part is not None and _can_be_added(part)]
     if not _can_be_added(own) or len(known) < len(parts):
         return own
-    points = [point for point in family.parent.values if is_of(point, category)]
-    measured = np.array([_locations(part, points) for part in (family.parent, *family.parts)])
+    points = [point for point in whole.parent.values if is_of(point, category)]
+    measured = np.array([_locations(part, points) for part in (whole.parent, *whole.parts)])
     modelled = np.array([values.of(part, points) for part in known])
-    total = family.scale * modelled.sum(axis=0)
+    total = whole.scale * modelled.sum(axis=0)
     residuals = _log(measured[0]) - _log(np.array([values.of(own, points), total]))
-    count = np.array([len(family.parent.values[point]) for point in points])
+    count = np.array([len(whole.parent.values[point]) for point in points])
     if not np.isfinite(residuals[1]).all() or advantage(residuals, count, own.noise) > PRICE:
         return own
     found = Summed(
         own=own,
         parts=tuple(known),
-        scale=family.scale,
-        doubt=family.doubt,
+        scale=whole.scale,
+        doubt=whole.doubt,
         correlation=correlation(measured[1:] - modelled),
         smape=float(smape_of(residuals[1])),
         points=tuple(points),

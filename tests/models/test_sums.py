@@ -145,7 +145,7 @@ def test_call_paths_that_do_not_include_others_are_no_sums() -> None:
     parts = {name: PARTS[name] for name in ("main->init", "main->solve->dot")}
     known = measured(parts, above)
     by_name = {item.callpath: item for item in known.items}
-    assert [family.parent.callpath for family in inclusive(known)] == ["main->solve"], "main is exclusive"
+    assert [whole.parent.callpath for whole in inclusive(known)] == ["main->solve"], "main is exclusive"
     apart = Measurement(
         "main->solve->dot", "time", dict(list(by_name["main->solve->dot"].values.items())[1:])
     )
@@ -156,9 +156,9 @@ def test_call_paths_that_do_not_include_others_are_no_sums() -> None:
 def test_the_whole_program_includes_the_outermost_call_paths() -> None:
     flat = {"a": PARTS["main->init"], "b": PARTS["main->solve->spmv"]}
     known = measured(flat, {"main()": ["a", "b"]})
-    [family] = inclusive(known)
-    assert (family.label, family.scale) == (("main()", "time"), 1.0)
-    assert [part.callpath for part in family.parts] == ["a", "b"]
+    [whole] = inclusive(known)
+    assert (whole.label, whole.scale) == (("main()", "time"), 1.0)
+    assert [part.callpath for part in whole.parts] == ["a", "b"]
 
 
 def test_a_part_whose_model_does_not_fit_does_not_spoil_the_call_path() -> None:
