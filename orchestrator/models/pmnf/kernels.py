@@ -363,7 +363,7 @@ def residuals_loop(
     return rss, positive
 
 
-def solve(gram: Floats, right: Floats, least: float = 1e-13) -> Floats:
+def solve(gram: Floats, right: Floats, least: float) -> Floats:
     """Solve symmetric positive systems stored as (t, t, ...) by elimination.
 
     Parameters
