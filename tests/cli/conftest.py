@@ -1,8 +1,12 @@
 """Every command line test works in an empty directory and on a terminal of known width."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from orchestrator.cli import plan
+from orchestrator.control import expectation
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +18,9 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "250")
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rehearsals of plan end by themselves, however slow the machine is."""
+    monkeypatch.setattr(plan, "expect", partial(expectation.expect, seconds=300.0))

@@ -206,6 +206,7 @@ def test_a_command_becomes_a_template_and_a_campaign_that_runs() -> None:
     assert {"main", "main->exchange"} <= models
 
 
+@pytest.mark.usefixtures("patient")
 def test_the_time_of_the_run_becomes_an_estimate_that_plan_can_use() -> None:
     program("heat", HEAT)
     words = "mpirun -np {p} ./heat {n} {steps}"

@@ -1,12 +1,10 @@
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from orchestrator import space
-from orchestrator.cli import plan as command
 from orchestrator.control import expectation, planning
 from orchestrator.journal.events import RoundProposed
 from orchestrator.journal.file import FILE_NAME, read
@@ -18,12 +16,6 @@ SLURM = LOCAL.replace(
     "{name: local, slots: 1, max_pending: 1, launcher: none}",
     '{name: slurm, cores_per_node: 4, partition: debug, launcher: "srun -n {ranks} -N {nodes}"}',
 )
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rehearsals end by themselves, however slow the machine is."""
-    monkeypatch.setattr(command, "expect", partial(expectation.expect, seconds=300.0))
 
 
 def planned(text: str, *options: str, rehearse: bool = False) -> Result:
