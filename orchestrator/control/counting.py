@@ -40,14 +40,21 @@ def required(campaign: Campaign) -> Processes:
     Raises
     ------
     CampaignError
-        Where nothing tells, before runs are spent on a model that cannot be.
+        Where nothing tells, and where all runs would have the same number of them, before runs are spent on
+        a model that cannot be.
     """
     named = campaign.model.options.get("processes", "auto")
-    numeric = [item.name for item in campaign.parameters if not item.categorical]
+    numeric = {item.name: len(item.values) for item in campaign.parameters if not item.categorical}
     try:
-        return (counting(campaign) if named == "auto" else None) or processes.required(numeric, named)
+        found = (counting(campaign) if named == "auto" else None) or processes.required(list(numeric), named)
     except ModelError as error:
         raise CampaignError(f"model {campaign.model.name}: {error}") from error
+    if all(numeric[name] == 1 for name in found.names):
+        raise CampaignError(
+            f"model {campaign.model.name}: every run would have the same number of processes ({found.text}), "
+            "but a speedup needs two or more: give more values, or choose another model"
+        )
+    return found
 
 
 def study(campaign: Campaign, known: Measurements) -> Study | None:

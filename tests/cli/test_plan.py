@@ -59,11 +59,14 @@ def test_a_launcher_that_run_would_refuse_is_refused() -> None:
     [
         ("speedup", "model speedup: no name says which parameter counts processes"),
         ("{name: speedup, processes: k}", "model speedup: processes is 'k': k is no numeric parameter"),
+        ("{name: speedup, processes: m}", "model speedup: every run would have the same number of processes"),
         ("{name: pmnf, exponents: few}", "unknown exponent set 'few'"),
     ],
 )
 def test_a_model_that_cannot_be_is_refused_before_anything_is_spent(model: str, why: str) -> None:
-    write_campaign(Path.cwd(), LOCAL.replace("model: pmnf", f"model: {model}"))
+    text = LOCAL.replace("{n: [1, 2, 3, 4, 5]}", "{n: [1, 2, 3, 4, 5], m: [2]}")
+    text = text.replace("{n: 8}", "{n: 8, m: 2}")
+    write_campaign(Path.cwd(), text.replace("model: pmnf", f"model: {model}"))
     before = tree(Path.cwd())
     for asked in ("plan", "run"):
         refused = run(asked, "campaign.yaml")

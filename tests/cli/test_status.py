@@ -32,8 +32,8 @@ def test_the_document_of_run_resume_and_status_is_the_same() -> None:
 
 
 def test_where_no_model_could_be_fitted_the_text_says_where_to_learn_why() -> None:
-    text = SIMULATED.replace("[1, 8, 27, 64, 125]", "[8]").replace("p: 216", "p: 8")
-    write_campaign(Path.cwd(), f"{text}model: speedup\n", None)
+    text = SIMULATED.replace("p: 216", "p: 8")
+    write_campaign(Path.cwd(), f"{text}model: speedup\nconstraints: [p == 8]\n", None)
     with pytest.warns(UserWarning, match="every run has the same number of processes"):
         run("run", "campaign.yaml")
     assert "why: orchestrator model rehearsal" in run("status", "rehearsal").out
