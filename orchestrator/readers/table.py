@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -50,6 +51,7 @@ from orchestrator.units import count
 
 DELIMITERS = (",", ";", "\t")
 
+_WITHIN_NUMBER = re.compile(r"(?<=\d),(?=\d)", re.ASCII)
 _PANDAS_INDEX = "__index_level_"  # row labels, where they are more than row numbers
 
 Row = tuple[str, Sequence[object]]  # where it was found, and a text or number per column
@@ -147,7 +149,11 @@ def _split(
 
 
 def _delimiter(text: str) -> str:
+    """Return the most frequent delimiter of the first line; commas within numbers are none beside others."""
     first = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
+    other = max(DELIMITERS[1:], key=first.count)
+    if other in first and "," not in _WITHIN_NUMBER.sub("", first):
+        return other
     return max(DELIMITERS, key=first.count)
 
 

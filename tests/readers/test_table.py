@@ -55,6 +55,15 @@ def test_tables_as_spreadsheets_write_them() -> None:
     )
 
 
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_decimal_commas_do_not_separate_fields_without_a_header(sign: str) -> None:
+    text = f"0,5{sign}4{sign}1,25\n1,5{sign}8{sign}2,25\n"
+    got = read_csv(text, "in.csv", Reading(names=["x", "p", "time"], responses=["time"]))
+    assert got.items == (
+        Measurement("<root>", "time", {Point.of(x=0.5, p=4): (1.25,), Point.of(x=1.5, p=8): (2.25,)}),
+    )
+
+
 @pytest.mark.parametrize(
     ("response", "name", "value"),
     [
