@@ -107,9 +107,9 @@ def _not_decimal(names: Sequence[str], rows: Sequence[Sequence[str]], places: Se
     for place, row in zip(places, rows, strict=True):
         for name, cell in zip(names, row, strict=False):
             if has_point(cell):
-                without = cell.strip().replace(".", "")
+                without = cell.replace(".", "")
                 return (
-                    f"; they are decimal where no number of the table has a point, as {cell.strip()!r} has "
+                    f"; they are decimal where no number of the table has a point, as {cell!r} has "
                     f"({place}: {name}): if that point separates thousands, write {without}"
                 )
     return ""
@@ -123,7 +123,7 @@ def _without_empty_ends(
     while (
         width > 1
         and not header[width - 1]
-        and all(len(row) == len(header) and not row[width - 1].strip() for row in rows)
+        and all(len(row) == len(header) and not row[width - 1] for row in rows)
     ):
         width -= 1
     return (header, rows) if width == len(header) else (header[:width], [row[:width] for row in rows])
@@ -134,7 +134,6 @@ def _split(
 ) -> tuple[Sequence[str], Sequence[tuple[str, list[str]]]]:
     """Return the names of the columns, and the rows of values."""
     where, first = lines[0] if lines else (source, [])
-    first = [field.strip() for field in first]
     headed = len(first) >= 2 and is_header(first)
     if reading.names is not None:
         return reading.names, lines[headed:]
@@ -158,18 +157,20 @@ def _delimiter(text: str) -> str:
 
 
 def _csv_rows(text: str, source: str) -> Iterator[tuple[str, list[str]]]:
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    stream = io.StringIO(text, newline="")
+    lines = csv.reader(stream, delimiter=_delimiter(text), skipinitialspace=True, strict=True)
     width = 0
     while True:
         line = lines.line_num + 1
         try:
-            row = next(lines, None)
+            fields = next(lines, None)
         except csv.Error as error:
             raise ReadError(f"{source}:{line}: not CSV: {error}") from error
-        if row is None:
+        if fields is None:
             return
+        row = [field.strip() for field in fields]
         comment = bool(row) and row[0].startswith("#") and len(row) != width
-        if comment or not any(map(str.strip, row)):
+        if comment or not any(row):
             continue
         width = width or len(row)
         yield f"{source}:{line}", row
@@ -361,7 +362,7 @@ def _is_not_measured(cell: object) -> bool:
 
 
 def _from_text(cell: object, where: str) -> Value:
-    text = str(cell).strip()
+    text = str(cell)
     if not text:
         raise ReadError(f"{where}: the value of the parameter is missing")
     return number(text, where) if is_number(text) else text

@@ -55,6 +55,14 @@ def test_tables_as_spreadsheets_write_them() -> None:
     )
 
 
+def test_blanks_around_fields_do_not_count() -> None:
+    got = read('p, callpath, time [ms]\n1, "f(a, b)", 1500\n1, main ,1000\n1,main, 2000\n')
+    assert got.items == (
+        Measurement("f(a, b)", "time", {Point.of(p=1): (1.5,)}),
+        Measurement("main", "time", {Point.of(p=1): (1.0, 2.0)}),
+    )
+
+
 @pytest.mark.parametrize("sign", [";", "\t"])
 def test_decimal_commas_do_not_separate_fields_without_a_header(sign: str) -> None:
     text = f"0,5{sign}4{sign}1,25\n1,5{sign}8{sign}2,25\n"
