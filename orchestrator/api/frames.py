@@ -28,6 +28,7 @@ from orchestrator.readers.entries import (
     is_number,
     is_stamp,
     left_out_stamps,
+    names_like_numbers,
     numbers_as_texts,
     of_metrics,
     products,
@@ -107,7 +108,7 @@ def to_measurements(
         [left_out_stamps(stamps, f"parameters={[*names, *stamps]} makes them categories")] if stamps else []
     )
     notes += [_numbers_as_texts(frame[name]) for name in numbers_as_texts(found)]
-    notes += products(found)
+    notes += [*names_like_numbers(found), *products(found)]
     notes += _pooled(frame, [*names, *extra], [*names, *metrics, *extra, *_stamps(frame)])
     return replace(found, notes=(*found.notes, *notes))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
@@ -44,6 +44,10 @@ _STAMP = re.compile(  # 2026-11-27, 27.11.2026, 11/27/2026, with or without a ti
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 _PLAIN_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
+_GROUPED = re.compile(  # 10 000 and 10'000,5 with several kinds of blanks and apostrophes, and 1.020.200
+    r"[+-]?[1-9]\d{0,2}(?:([ '\u2019\u00a0\u2009\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d+)?|(?:\.\d{3}){2,})",
+    re.ASCII,
+)
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+", re.ASCII)
 
 
@@ -97,6 +101,13 @@ def comma_remedy(text: str) -> str:
     found = [text.replace(",", "")] if separates_thousands(text) else []
     found += [text.replace(".", "").replace(",", ".")] if _DECIMAL_COMMA.fullmatch(text) else []
     return f"write {', or '.join(found)}, {NO_COMMAS}" if found else ""
+
+
+def number_remedy(text: str) -> str:
+    """Return what to write instead of a number with commas or separated thousands; empty for others."""
+    if (found := _GROUPED.fullmatch(text)) is None:
+        return comma_remedy(text)
+    return f"write {text.replace(found[1] or '.', '').replace(',', '.')}"
 
 
 def separates_thousands(text: str) -> bool:
@@ -155,7 +166,7 @@ def left_out_stamps(names: Sequence[str], remedy: str) -> str:
 def number(text: str, where: str) -> int | float:
     """Return a finite number, an integer if it is written as one."""
     if not is_number(text):
-        remedy = comma_remedy(text) or unit_remedy(text, where.rpartition(": ")[2])
+        remedy = number_remedy(text) or unit_remedy(text, where.rpartition(": ")[2])
         raise ReadError(f"{where}: {text!r} is not a number{remedy and '; ' + remedy}")
     value = finite(float(text), where)
     return int(text) if _INTEGER.fullmatch(text) else value
@@ -283,6 +294,17 @@ def numbers_as_texts(known: Measurements) -> tuple[str, ...]:
     )
 
 
+def names_like_numbers(known: Measurements) -> Iterator[str]:
+    """Say which parameters are categories whose names look like numbers, as ``1,000`` and ``1 000`` do."""
+    for name in known.parameters:
+        texts = [value for value in known.values_of(name) if isinstance(value, str)]
+        remedies = {text: number_remedy(text) for text in texts if not is_number(text)}
+        if name not in known.categorical and remedies and all(remedies.values()):
+            text, remedy = next(iter(remedies.items()))
+            some = f"parameter {name} is taken for a category, with names such as {text!r}"
+            yield f"{some}; if they are numbers, {remedy}"
+
+
 def of_metrics(known: Measurements, metrics: Collection[str], source: str) -> Measurements:
     """Return the measurements of some metrics.
 
@@ -315,7 +337,7 @@ def _check_kinds(parameters: Sequence[str], entry: Entry, kinds: dict[str, Value
     for name, value in zip(parameters, entry.point, strict=True):
         other = kinds.setdefault(name, value)
         if isinstance(value, str) != isinstance(other, str):
-            remedy = comma_remedy(value if isinstance(value, str) else str(other))
+            remedy = number_remedy(value if isinstance(value, str) else str(other))
             raise ReadError(
                 f"{entry.where}: parameter {name} is {value!r} here but {other!r} before: "
                 f"its values must all be numbers, or all be names{remedy and '; ' + remedy}"

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers import ramble, reframe
-from orchestrator.readers.entries import Entry, assemble, content_of, decoded, numbers_as_texts, of_metrics
+from orchestrator.readers.entries import (
+    Entry,
+    assemble,
+    content_of,
+    decoded,
+    names_like_numbers,
+    numbers_as_texts,
+    of_metrics,
+)
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
 from orchestrator.readers.reading import EVERYTHING, Reading
@@ -76,6 +84,7 @@ def _with_categories(known: Measurements, categorical: Collection[str], source: 
         if name not in known.categorical
         and all(isinstance(value, str) and SIZE.fullmatch(value) for value in known.values_of(name))
     ]
+    doubts += [f"{source}: {note}" for note in names_like_numbers(known)]
     return replace(known, notes=(*known.notes, *doubts))
 
 

@@ -35,7 +35,6 @@ from orchestrator.readers.entries import (
     NO_COMMAS,
     Entry,
     assemble,
-    comma_remedy,
     coordinate,
     finite,
     has_point,
@@ -221,7 +220,7 @@ def _assembled(
     known = assemble([name for name, _ in chosen.parameters], entries, source)
     if reading.responses and not chosen.metrics:
         known = of_metrics(known, reading.responses, source)
-    doubts = [*_doubts(chosen, reading, [row for _, row in rows]), *_names_like_numbers(known)]
+    doubts = _doubts(chosen, reading, [row for _, row in rows])
     left_out = (
         [f"left out: {count(len(failed), 'value')} of runs that failed, the first at {failed[0]}"]
         if failed
@@ -236,17 +235,6 @@ def _unmeasured(empty: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for name, places in empty.items():
         cells = count(len(places), "empty cell")
         yield f"left out as not measured: {cells} of {name}, the first at {places[0]}"
-
-
-def _names_like_numbers(known: Measurements) -> Iterator[str]:
-    """Say where every value of a parameter is a number with commas, which was taken for a name."""
-    for name in known.parameters:
-        remedies = [comma_remedy(value) for value in known.values_of(name) if isinstance(value, str)]
-        if remedies and all(remedies):
-            some = (
-                f"parameter {name} is taken for a category, with names such as {known.values_of(name)[0]!r}"
-            )
-            yield f"{some}; if they are numbers, {remedies[0]}"
 
 
 def _doubts(chosen: Layout, reading: Reading, rows: Sequence[Sequence[object]]) -> list[str]:

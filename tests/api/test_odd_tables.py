@@ -389,6 +389,12 @@ def test_what_reading_had_to_assume_is_a_warning(tmp_path: Path) -> None:
         assert len(mo.read(path, parameters="p", responses="time")) == 1
 
 
+def test_texts_that_look_like_numbers_are_noted() -> None:
+    frame = FALLING.assign(p=["1 000", "2 000", "4 000", "8 000"])
+    with pytest.warns(UserWarning, match=r"with names such as '1 000'; if they are numbers, write 1000$"):
+        mo.fit(frame, "p", "time", modeler="pmnf")
+
+
 def test_categories_with_names_like_numbers_survive_parquet(tmp_path: Path) -> None:
     table = FALLING.rename(columns={"time": "value"}).assign(metric="time", p=list("1248"))
     table.astype({"p": "category"}).to_parquet(tmp_path / "a.parquet")

@@ -236,3 +236,29 @@ def test_numbers_that_are_written_as_texts_are_noted(tmp_path: Path) -> None:
         "or, if it is one, --categorical p says so",
     )
     assert load([path], Reading(categorical=["p"])).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ('p,value\n"1,000",1\n"2,000",2\n', "write 1000, or 1.000, as commas are not read in numbers"),
+        ("p;value\n0,5;1\n1.234,5;2\n", "write 0.5, as commas are not read in numbers"),
+        ("p;value\n1 000;1\n2 000;2\n", "write 1000"),
+        ("p;value\n1\u202f000,5;1\n2\u202f000,5;2\n", "write 1000.5"),
+        ("p;value\n1'000'000;1\n2'000'000;2\n", "write 1000000"),
+        ('{"params": {"p": "500"}, "value": 1}\n{"params": {"p": "1 000"}, "value": 2}\n', "write 1000"),
+    ],
+)
+def test_names_that_look_like_numbers_are_noted(tmp_path: Path, text: str, remedy: str) -> None:
+    path = tmp_path / "in"
+    path.write_text(text)
+    (note,) = load([path]).notes
+    assert note.startswith(f"{path}: parameter p is taken for a category, with names such as ")
+    assert note.endswith(f"; if they are numbers, {remedy}")
+    assert load([path], Reading(categorical=["p"])).notes == ()
+
+
+def test_names_of_grids_do_not_look_like_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("grid,value\n2x2,1\n4x4,2\n")
+    assert load([path]).notes == ()

@@ -185,6 +185,8 @@ def test_categories_are_texts() -> None:
             r"in\.csv:2: value: '1,000' is not a number; write 1000, or 1\.000, as commas",
         ),
         ('p,value\n1,2\n"1,000",2\n', r"in\.csv:3: parameter p .* all be names; write 1000, or 1\.000"),
+        ("p;value\n500;1\n1 000;2\n", r"in\.csv:3: parameter p .* all be names; write 1000$"),
+        ("p;value\n1;1.020.200\n", r"in\.csv:2: value: '1\.020\.200' is not a number; write 1020200$"),
         ("p,value\n,1\n", r"in\.csv:2: p: the value of the parameter is missing"),
         ("p,value\n1,1\nmany,1\n", r"in\.csv:3: parameter p is 'many' here but 1 before"),
         ('p,value\n1,"2\n', r"in\.csv:2: not CSV: "),
@@ -202,20 +204,6 @@ def test_empty_cells_are_counted_in_a_note() -> None:
         "in.csv: left out as not measured: 2 empty cells of time, the first at in.csv:2",
         "in.csv: left out as not measured: 2 empty cells of visits, the first at in.csv:3",
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "remedy"),
-    [
-        ('p,value\n"1,000",1\n"2,000",2\n', "if they are numbers, write 1000, or 1.000, as commas are"),
-        ("p;value\n0,5;1\n1.234,5;2\n", "if they are numbers, write 0.5, as commas are not read in numbers"),
-    ],
-)
-def test_numbers_with_commas_become_categories_with_a_note(text: str, remedy: str) -> None:
-    (note,) = read(text).notes
-    assert note.startswith("in.csv: parameter p is taken for a category, with names such as ")
-    assert remedy in note
-    assert read("grid,value\n2x2,1\n4x4,2\n").notes == ()
 
 
 def test_a_point_is_named_because_of_which_commas_are_not_decimal() -> None:
