@@ -28,12 +28,16 @@ from orchestrator.readers.entries import (
     is_number,
     is_stamp,
     left_out_stamps,
+    left_out_units,
     names_like_numbers,
     numbers_as_texts,
     of_metrics,
     products,
     separates_thousands,
+    tells_units,
+    timed,
     unit_remedy,
+    with_unit,
 )
 from orchestrator.report.export import COLUMNS, rows
 from orchestrator.types import Measurements, Point, Value
@@ -82,7 +86,8 @@ def to_measurements(
     if callpath is None and _CALLPATH in frame.columns:
         callpath = _CALLPATH
     stamps = _stamps(frame) if parameters is None else []
-    names = _parameters(frame, parameters, stamps, long)
+    units = _units(frame, parameters) if long else []  # one column, or none
+    names = _parameters(frame, parameters, [*stamps, *units], long)
     metrics = [_VALUE] if long else [_heading(frame, name) or name for name in wanted]
     if not metrics:
         raise MeasurementError(
@@ -96,6 +101,8 @@ def to_measurements(
     columns = {name: _coordinates(frame[name]) for name in names}
     paths = [DEFAULT_CALLPATH] * len(frame) if callpath is None else _texts(frame[callpath])
     labels = _texts(frame[_METRIC]) if long else None
+    if labels and units:
+        labels = list(map(with_unit, labels, frame[units[0]].astype(object).fillna("")))
     values = {name: _values(frame[name], may_miss=len(metrics) > 1) for name in metrics}
     entries = _entries(list(frame.index), columns, paths, labels, values)
     try:
@@ -109,7 +116,10 @@ def to_measurements(
     )
     notes += [_numbers_as_texts(frame[name]) for name in numbers_as_texts(found)]
     notes += [*names_like_numbers(found), *products(found)]
-    notes += _pooled(frame, [*names, *extra], [*names, *metrics, *extra, *_stamps(frame)])
+    if not any(timed(name)[1] for name in metrics):
+        left = [name for name in frame.columns if name not in (*names, *metrics, *extra, *units)]
+        notes += left_out_units({str(name): list(frame[name]) for name in left})
+    notes += _pooled(frame, [*names, *extra], [*names, *metrics, *extra, *units, *_stamps(frame)])
     return replace(found, notes=(*found.notes, *notes))
 
 
@@ -205,6 +215,13 @@ def _stamps(frame: pd.DataFrame) -> list[str]:
         for name in free
         if not isinstance(frame[name].dtype, pd.CategoricalDtype) and all(map(is_stamp, frame[name]))
     ]
+
+
+def _units(frame: pd.DataFrame, parameters: Names | None) -> list[str]:
+    """Return the column that says in what the values of a long table are, unless it is a parameter."""
+    given = [] if parameters is None else _columns(parameters, "parameters")
+    free = (name for name in frame.columns if isinstance(name, str) and name not in given)
+    return [name for name in free if tells_units(name, frame[name])][:1]
 
 
 def _parameters(frame: pd.DataFrame, given: Names | None, stamps: Sequence[str], long: bool) -> list[str]:

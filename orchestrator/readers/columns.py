@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.errors import ColumnsError, ReadError
-from orchestrator.readers.entries import in_seconds, is_number, is_stamp, left_out_stamps, timed
+from orchestrator.readers.entries import in_seconds, is_number, is_stamp, left_out_stamps, tells_units, timed
 from orchestrator.readers.reading import Reading
 
 REPETITION = ("repetition", "rep")
@@ -32,13 +32,15 @@ class Layout:
     """Where what is: pairs of a name and the position of its column.
 
     ``metrics`` is empty for a long table. ``columns`` are all that have a name. ``seconds`` is the unit of
-    columns of times, by position, where the header names one.
+    columns of times, by position, where the header names one. ``unit`` is the position of the column with the
+    unit of every value of a long table, where there is one.
     """
 
     parameters: tuple[tuple[str, int], ...]
     metrics: tuple[tuple[str, int], ...]
     columns: dict[str, int]
     seconds: dict[int, float] = field(default_factory=dict)
+    unit: int | None = None
 
 
 def by_position(reading: Reading) -> bool:
@@ -147,8 +149,11 @@ def layout(
     columns |= {name: index for name, index in parameters if name == "callpath"}
     parameters = tuple((name, index) for name, index in parameters if name != "callpath")
     if "value" in columns and ("metric" in columns or not reading.responses):
-        parameters = parameters or _free(columns, (), lambda index: names[index] not in stamps)
-        return Layout(parameters, (), columns), _left_out(stamps, reading)
+        unit = _unit_among(columns, parameters, rows)
+        parameters = parameters or _free(
+            columns, (), lambda index: index != unit and names[index] not in stamps
+        )
+        return Layout(parameters, (), columns, unit=unit), _left_out(stamps, reading)
     if "metric" in columns and not reading.responses:
         raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
     metrics = _chosen(reading.responses, "response", names, where)
@@ -171,6 +176,19 @@ def layout(
     metrics, seconds, converted = _without_units(metrics, names)
     _check_different(parameters, metrics, where)
     return Layout(parameters, metrics, columns, seconds), notes + converted
+
+
+def _unit_among(
+    columns: Mapping[str, int], parameters: tuple[tuple[str, int], ...], rows: Sequence[Sequence[object]]
+) -> int | None:
+    """Return the position of the column with the units of values; None without one, or for a parameter."""
+    taken = {index for _, index in parameters}
+    units = (
+        index
+        for name, index in columns.items()
+        if index not in taken and tells_units(name, (row[index] for row in rows))
+    )
+    return next(units, None)
 
 
 def _end_of_parameters(columns: Mapping[str, int], metrics: tuple[tuple[str, int], ...], where: str) -> int:

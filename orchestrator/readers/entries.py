@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
@@ -151,6 +151,29 @@ def timed(name: str) -> tuple[str, float | None]:
     found = _WITH_UNIT.fullmatch(name)
     seconds = SECONDS.get(found[2] or found[3]) if found else None
     return (name, None) if found is None or seconds is None else (found[1], seconds)
+
+
+def tells_units(name: str, cells: Iterable[object]) -> bool:
+    """Return whether a column ``unit`` says in what the values beside it are: some are times."""
+    return name.lower() in ("unit", "units") and any(str(cell).strip() in SECONDS for cell in cells)
+
+
+def with_unit(metric: str, unit: object) -> str:
+    """Return a metric with its unit in brackets, which `assemble` understands."""
+    text = "" if unit is None else str(unit).strip()
+    return f"{metric} [{text}]" if text else metric
+
+
+def left_out_units(columns: Mapping[str, Collection[object]]) -> Iterator[str]:
+    """Say which columns that were left out hold units of time, in which times may be."""
+    for name, cells in columns.items():
+        units = dict.fromkeys(str(cell).strip() for cell in cells)
+        if cells and all(unit in SECONDS for unit in units) and any(SECONDS[unit] != 1 for unit in units):
+            yield (
+                f"{name} was left out, though it holds units of time ({', '.join(units)}): values are taken "
+                "as they are; convert times to one unit, and write it into the name of their column: "
+                f"time [{next(iter(units))}]"
+            )
 
 
 def is_stamp(cell: object) -> bool:

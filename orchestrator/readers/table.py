@@ -39,10 +39,13 @@ from orchestrator.readers.entries import (
     finite,
     has_point,
     is_number,
+    left_out_units,
     number,
     of_metrics,
     products,
+    timed,
     with_points,
+    with_unit,
 )
 from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.types import Measurements, Value
@@ -220,7 +223,7 @@ def _assembled(
     known = assemble([name for name, _ in chosen.parameters], entries, source)
     if reading.responses and not chosen.metrics:
         known = of_metrics(known, reading.responses, source)
-    doubts = _doubts(chosen, reading, [row for _, row in rows])
+    doubts = [*_doubts(chosen, reading, [row for _, row in rows]), *_units_left_out(chosen, rows)]
     left_out = (
         [f"left out: {count(len(failed), 'value')} of runs that failed, the first at {failed[0]}"]
         if failed
@@ -228,6 +231,14 @@ def _assembled(
     )
     remarks = (*notes, *doubts, *products(known), *_unmeasured(empty), *left_out)
     return replace(known, notes=(*known.notes, *(f"{source}: {note}" for note in remarks)))
+
+
+def _units_left_out(chosen: Layout, rows: Sequence[Row]) -> Iterator[str]:
+    if not chosen.metrics or any(timed(name)[1] for name, _ in chosen.metrics) or chosen.seconds:
+        return iter(())
+    used = {index for _, index in (*chosen.parameters, *chosen.metrics)}
+    left = {name: index for name, index in chosen.columns.items() if name != "callpath" and index not in used}
+    return left_out_units({name: [row[index] for _, row in rows] for name, index in left.items()})
 
 
 def _unmeasured(empty: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -281,6 +292,8 @@ def _entries(
         point = tuple([parameter(row[index], where, name) for name, index in chosen.parameters])
         callpath = str(row[columns["callpath"]]) if "callpath" in columns else DEFAULT_CALLPATH
         metric = str(row[columns["metric"]]) if "metric" in columns else DEFAULT_METRIC
+        if chosen.unit is not None:
+            metric = with_unit(metric, row[chosen.unit])
         for name, index in chosen.metrics or (("value", columns["value"]),):
             cell = row[index]
             unit = chosen.seconds.get(index, 1.0)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.api.frames import to_measurements
 from orchestrator.errors import ReadError
 from orchestrator.readers.reading import Reading
 from orchestrator.readers.table import read_csv, read_parquet
@@ -116,6 +117,42 @@ def test_dates_are_no_parameters_unless_the_user_says_so(
 
 def test_a_parameter_may_be_called_like_a_repetition_if_the_user_says_so() -> None:
     assert read("Rep,time\n1,2\n", ["Rep"]).parameters == ("Rep",)
+
+
+def test_a_column_says_in_what_the_values_of_a_long_table_are() -> None:
+    text = "p,metric,Unit,value\n1,time,ms,1500\n2,time,s,2\n1,energy,J,3\n1,calls,,4\n"
+    expected = Measurements(
+        ("p",),
+        (
+            Measurement("<root>", "time", {Point.of(p=1): (1.5,), Point.of(p=2): (2.0,)}),
+            Measurement("<root>", "energy [J]", {Point.of(p=1): (3.0,)}),
+            Measurement("<root>", "calls", {Point.of(p=1): (4.0,)}),
+        ),
+        notes=("in.csv: values of time [ms] are in seconds from here on",),
+    )
+    assert read(text) == read(text, ["p"]) == expected
+    assert read(text, responses=["time"]).items == expected.items[:1]
+    frame = pd.DataFrame([row.split(",") for row in text.split()[1:]], columns=text.split()[0].split(","))
+    frame[["p", "value"]] = frame[["p", "value"]].apply(pd.to_numeric)
+    frame["Unit"] = frame["Unit"].replace("", None).astype("category")
+    stream = io.BytesIO()
+    frame.to_parquet(stream)
+    assert read_parquet(stream.getvalue(), "in.csv") == expected
+    assert to_measurements(frame, None, None, None).items == expected.items
+
+
+def test_a_parameter_may_be_called_unit() -> None:
+    assert read("unit,metric,value\ngpu,time,1\ncpu,time,2\n").parameters == ("unit",)
+    assert read("p,unit,metric,value\n1,ms,time,1\n", ["p", "unit"]).items[0].metric == "time"
+
+
+def test_units_of_time_are_not_left_out_without_a_word() -> None:
+    text = "p,real_time,time_unit\n1,15,ns\n2,1,us\n"
+    (note,) = read(text, ["p"], ["real_time"]).notes
+    assert note.startswith("in.csv: time_unit was left out, though it holds units of time (ns, us): ")
+    assert read(text.replace("ns", "s").replace("us", "s"), ["p"], ["real_time"]).notes == ()
+    frame = pd.read_csv(io.StringIO(text))
+    assert to_measurements(frame, "p", "real_time", None).notes == (note.removeprefix("in.csv: "),)
 
 
 def test_two_units_of_one_time_need_two_names() -> None:
