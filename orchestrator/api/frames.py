@@ -19,7 +19,14 @@ import pandas as pd
 from orchestrator.api.arguments import texts
 from orchestrator.api.points import LARGEST, is_plain, plain, point_of
 from orchestrator.errors import MeasurementError, ReadError
-from orchestrator.readers.columns import RESERVED, chosen_beside, heading_of
+from orchestrator.readers.columns import (
+    REPETITION,
+    RESERVED,
+    chosen_beside,
+    heading_of,
+    numbers_runs,
+    taken_for_repetitions,
+)
 from orchestrator.readers.entries import (
     DEFAULT_CALLPATH,
     DEFAULT_METRIC,
@@ -88,6 +95,8 @@ def to_measurements(
     stamps = _stamps(frame) if parameters is None else []
     units = _units(frame, parameters) if long else []  # one column, or none
     names = _parameters(frame, parameters, [*stamps, *units], long)
+    runs = _runs(frame, names, callpath) if parameters is None else None
+    names = [name for name in names if name != runs]
     metrics = [_VALUE] if long else [_heading(frame, name) or name for name in wanted]
     if not metrics:
         raise MeasurementError(
@@ -114,6 +123,8 @@ def to_measurements(
     notes = (
         [left_out_stamps(stamps, f"parameters={[*names, *stamps]} makes them categories")] if stamps else []
     )
+    if runs is not None:
+        notes += [taken_for_repetitions(runs, f"parameters={[*names, runs]}")]
     notes += [_numbers_as_texts(frame[name]) for name in numbers_as_texts(found)]
     notes += [*names_like_numbers(found), *products(found)]
     if not any(timed(name)[1] for name in metrics):
@@ -222,6 +233,15 @@ def _units(frame: pd.DataFrame, parameters: Names | None) -> list[str]:
     given = [] if parameters is None else _columns(parameters, "parameters")
     free = (name for name in frame.columns if isinstance(name, str) and name not in given)
     return [name for name in free if tells_units(name, frame[name])][:1]
+
+
+def _runs(frame: pd.DataFrame, names: Sequence[str], callpath: str | None) -> str | None:
+    """Return the column of a long table that numbers runs; None without one, or beside repetitions."""
+    if any(str(name).lower() in REPETITION for name in frame.columns):
+        return None
+    there = [name for name in (callpath, _METRIC) if name in frame.columns]
+    cells = {name: list(frame[name]) for name in names}
+    return numbers_runs(cells, [list(frame[name]) for name in there])
 
 
 def _parameters(frame: pd.DataFrame, given: Names | None, stamps: Sequence[str], long: bool) -> list[str]:

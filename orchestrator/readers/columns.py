@@ -21,6 +21,7 @@ NOT_MEASURED = frozenset({"nan", "inf", "infinity", "na", "n/a", "none", "null",
 """What tools write in place of a value, in small letters."""
 RESERVED = (*sorted(LONG), *REPETITION)
 
+_RUNS = frozenset({"run", "trial", "repeat", "replicate", "sample"})  # also numbers of repetitions
 _POSITION = re.compile(r"\d+", re.ASCII)
 _MOST = 0.75  # of its different values, which a parameter has at one value of the others
 _NAME = re.compile(r"[^\W\d]")  # how a name begins
@@ -153,29 +154,83 @@ def layout(
         parameters = parameters or _free(
             columns, (), lambda index: index != unit and names[index] not in stamps
         )
-        return Layout(parameters, (), columns, unit=unit), _left_out(stamps, reading)
+        runs, notes = _runs_among(parameters, columns, reading, rows)
+        parameters = tuple(pair for pair in parameters if pair not in runs)
+        return Layout(parameters, (), columns, unit=unit), _left_out(stamps, reading) + notes
     if "metric" in columns and not reading.responses:
         raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
     metrics = _chosen(reading.responses, "response", names, where)
     notes = _left_out([name for name in stamps if name not in dict(metrics)], reading)
+    runs = ()
     if reading.parameters is None:
         end = _end_of_parameters(columns, metrics, where)
         parameters = _free(columns, metrics, lambda index: index < end and names[index] not in stamps)
+        runs, more = _runs_among(parameters, columns, reading, rows)
+        parameters = tuple(pair for pair in parameters if pair not in runs)
+        notes += more
         if "callpath" not in columns:
             some = ", ".join(name for name, _ in parameters)
             notes += [f"parameters are the columns before {metrics[0][0]}: {some}; --parameters names others"]
     if not metrics:
-        used = {*(index for _, index in parameters), columns.get("callpath", -1)}
+        used = {*(index for _, index in (*parameters, *runs)), columns.get("callpath", -1)}
         texts = [name for name in _texts_among(columns, used, rows) if name not in stamps]
         columns, more = _with_callpaths(columns, texts, reading, where)
         notes += more
         taken = [(name, columns[name]) for name in ("callpath", *texts) if name in columns]
-        metrics = _free(columns, (*parameters, *taken), lambda index: names[index] not in stamps)
+        metrics = _free(columns, (*parameters, *runs, *taken), lambda index: names[index] not in stamps)
     if not metrics:
         raise ReadError(f"{where}: no column of values; found {', '.join(columns)}")
     metrics, seconds, converted = _without_units(metrics, names)
     _check_different(parameters, metrics, where)
     return Layout(parameters, metrics, columns, seconds), notes + converted
+
+
+def _runs_among(
+    parameters: tuple[tuple[str, int], ...],
+    columns: Mapping[str, int],
+    reading: Reading,
+    rows: Sequence[Sequence[object]],
+) -> tuple[tuple[tuple[str, int], ...], list[str]]:
+    """Return the one of parameters, which nobody named, that numbers runs, and the note on it."""
+    guessing = reading.parameters is None and not columns.keys() & set(REPETITION)
+    if not guessing or not any(name.lower() in _RUNS for name, _ in parameters):
+        return (), []
+    cells = {name: [row[index] for row in rows] for name, index in parameters}
+    others = [[row[columns[name]] for row in rows] for name in ("callpath", "metric") if name in columns]
+    found = numbers_runs(cells, others)
+    if found is None:
+        return (), []
+    return ((found, columns[found]),), [taken_for_repetitions(found, f"--parameters {','.join(cells)}")]
+
+
+def numbers_runs(
+    parameters: Mapping[str, Sequence[object]], others: Sequence[Sequence[object]]
+) -> str | None:
+    """Return the parameter that numbers runs: it is called so, and tells rows of the same point apart.
+
+    Parameters
+    ----------
+    parameters
+        The cells of each, by name.
+    others
+        Cells of what else tells rows apart, such as call paths.
+    """
+    for name, cells in parameters.items():
+        rest = [column for other, column in parameters.items() if other != name]
+        points = list(zip(*rest, *others, strict=True))
+        if (
+            name.lower() in _RUNS
+            and rest
+            and all(_POSITION.fullmatch(str(cell)) for cell in cells)
+            and len(set(zip(points, cells, strict=True))) == len(cells) > len(set(points))
+        ):
+            return name
+    return None
+
+
+def taken_for_repetitions(name: str, remedy: str) -> str:
+    """Return the note that a column was taken for the number of the repetition."""
+    return f"{name} is taken for the number of the repetition; {remedy} makes it a parameter"
 
 
 def _unit_among(

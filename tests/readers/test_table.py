@@ -155,6 +155,28 @@ def test_units_of_time_are_not_left_out_without_a_word() -> None:
     assert to_measurements(frame, "p", "real_time", None).notes == (note.removeprefix("in.csv: "),)
 
 
+@pytest.mark.parametrize("heading", ["callpath,metric,value", "callpath,time"])
+def test_a_column_that_numbers_runs_is_that_of_repetitions(heading: str) -> None:
+    cells = "main,time" if "metric" in heading else "main"
+    text = f"p,Run,{heading}\n1,1,{cells},5\n1,2,{cells},6\n2,1,{cells},7\n2,4,{cells},8\n"
+    got = read(text)
+    assert got.items == (Measurement("main", "time", {Point.of(p=1): (5.0, 6.0), Point.of(p=2): (7.0, 8.0)}),)
+    assert got.notes == (
+        "in.csv: Run is taken for the number of the repetition; --parameters p,Run makes it a parameter",
+    )
+    assert read(text, ["p", "Run"]).parameters == ("p", "Run")
+    other = text.replace(heading, f"rep,{heading}").replace(",main", ",1,main")
+    assert read(other).parameters == ("p", "Run")
+
+
+def test_a_column_that_numbers_runs_is_no_parameter_of_a_frame() -> None:
+    frame = pd.DataFrame({"p": [1, 1, 2], "run": [1, 2, 1], "metric": "time", "value": [5.0, 6.0, 7.0]})
+    got = to_measurements(frame, None, None, None)
+    assert got.items == (Measurement("<root>", "time", {Point.of(p=1): (5.0, 6.0), Point.of(p=2): (7.0,)}),)
+    assert "parameters=['p', 'run'] makes it a parameter" in got.notes[0]
+    assert to_measurements(frame, ["p", "run"], None, None).parameters == ("p", "run")
+
+
 def test_two_units_of_one_time_need_two_names() -> None:
     text = "p,time [ms],time [s]\n1,2,3\n"
     with pytest.raises(ReadError, match=r"a name of its own, not time, time: .*--response COLUMN=NAME"):
