@@ -32,6 +32,7 @@ from orchestrator.readers.entries import (
     DEFAULT_METRIC,
     Entry,
     assemble,
+    bracketed,
     is_number,
     is_stamp,
     left_out_stamps,
@@ -44,7 +45,6 @@ from orchestrator.readers.entries import (
     tells_units,
     timed,
     unit_remedy,
-    with_unit,
 )
 from orchestrator.report.export import COLUMNS, rows
 from orchestrator.types import Measurements, Point, Value
@@ -111,7 +111,7 @@ def to_measurements(
     paths = [DEFAULT_CALLPATH] * len(frame) if callpath is None else _texts(frame[callpath])
     labels = _texts(frame[_METRIC]) if long else None
     if labels and units:
-        labels = list(map(with_unit, labels, frame[units[0]].astype(object).fillna("")))
+        labels = list(map(bracketed, labels, frame[units[0]].astype(object).fillna("")))
     values = {name: _values(frame[name], may_miss=len(metrics) > 1) for name in metrics}
     entries = _entries(list(frame.index), columns, paths, labels, values)
     try:

@@ -20,10 +20,12 @@ DEFAULT_METRIC = "<default>"
 
 SECONDS = MappingProxyType(
     {
-        **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
-        **dict.fromkeys(("ms", "msec"), 1e-3),
-        **dict.fromkeys(("us", "\u00b5s", "\u03bcs", "usec"), 1e-6),
-        **dict.fromkeys(("ns", "nsec"), 1e-9),
+        **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+        **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+        **dict.fromkeys(("us", "\u00b5s", "\u03bcs", "usec", "microsecond", "microseconds"), 1e-6),
+        **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
+        **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+        **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     }
 )
 """Units of time in files, in seconds."""
@@ -147,9 +149,13 @@ def has_point(cell: str) -> bool:
 
 
 def timed(name: str) -> tuple[str, float | None]:
-    """Return a name such as ``time [ms]`` without its unit of time, and that in seconds; None without one."""
+    """Return a name such as ``time [ms]`` without its unit of time, and that in seconds; None without one.
+
+    In brackets ``min`` may be a minimum, and is no unit.
+    """
     found = _WITH_UNIT.fullmatch(name)
-    seconds = SECONDS.get(found[2] or found[3]) if found else None
+    unit = (found[2] or found[3]) if found else ""
+    seconds = None if unit == "min" else SECONDS.get(unit)
     return (name, None) if found is None or seconds is None else (found[1], seconds)
 
 
@@ -158,10 +164,10 @@ def tells_units(name: str, cells: Iterable[object]) -> bool:
     return name.lower() in ("unit", "units") and any(str(cell).strip() in SECONDS for cell in cells)
 
 
-def with_unit(metric: str, unit: object) -> str:
+def bracketed(metric: str, unit: object) -> str:
     """Return a metric with its unit in brackets, which `assemble` understands."""
     text = "" if unit is None else str(unit).strip()
-    return f"{metric} [{text}]" if text else metric
+    return f"{metric} [{'minutes' if text == 'min' else text}]" if text else metric
 
 
 def left_out_units(columns: Mapping[str, Collection[object]]) -> Iterator[str]:

@@ -35,6 +35,7 @@ from orchestrator.readers.entries import (
     NO_COMMAS,
     Entry,
     assemble,
+    bracketed,
     coordinate,
     finite,
     has_point,
@@ -45,7 +46,6 @@ from orchestrator.readers.entries import (
     products,
     timed,
     with_points,
-    with_unit,
 )
 from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.types import Measurements, Value
@@ -293,7 +293,7 @@ def _entries(
         callpath = str(row[columns["callpath"]]) if "callpath" in columns else DEFAULT_CALLPATH
         metric = str(row[columns["metric"]]) if "metric" in columns else DEFAULT_METRIC
         if chosen.unit is not None:
-            metric = with_unit(metric, row[chosen.unit])
+            metric = bracketed(metric, row[chosen.unit])
         for name, index in chosen.metrics or (("value", columns["value"]),):
             cell = row[index]
             unit = chosen.seconds.get(index, 1.0)

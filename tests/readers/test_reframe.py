@@ -34,6 +34,13 @@ def test_performance_values_of_cases_that_passed_are_measurements() -> None:
     }
 
 
+@pytest.mark.parametrize(("unit", "seconds"), [("milliseconds", 0.001), ("min", 60.0), ("hours", 3600.0)])
+def test_every_unit_of_time_becomes_seconds(unit: str, seconds: float) -> None:
+    record = {"generic:default:wall": [2, 0, None, None, unit, "pass"]}
+    [item] = [item for item in read(changed(perfvalues=record), "report.json").items if item.metric == "wall"]
+    assert item.values[Point.of(n=1, p=1)] == (2 * seconds,)
+
+
 def test_a_value_that_could_not_be_extracted_is_left_out() -> None:
     record = {"generic:default:solve": [None, 0, None, None, "ms", "fail"]}
     [item] = [

@@ -83,10 +83,13 @@ def test_decimal_commas_do_not_separate_fields_without_a_header(sign: str) -> No
         ("rate [1/s]", "rate [1/s]", 3.0),
         ("level (max)", "level (max)", 4.0),
         ("io [s]", "io", 5.0),
+        ("setup [hours]", "setup", 21600.0),
+        ("copy (min)", "copy (min)", 7.0),
     ],
 )
 def test_times_are_in_seconds_whatever_their_heading_says(response: str, name: str, value: float) -> None:
-    got = read("p,solve (us),rate [1/s],level (max),io [s]\n1,2.5,3,4,5\n", ["p"], [response])
+    text = "p,solve (us),rate [1/s],level (max),io [s],setup [hours],copy (min)\n1,2.5,3,4,5,6,7\n"
+    got = read(text, ["p"], [response])
     [item] = got.items
     assert item.metric == name
     assert item.values[Point.of(p=1)] == pytest.approx((value,))
@@ -120,15 +123,15 @@ def test_a_parameter_may_be_called_like_a_repetition_if_the_user_says_so() -> No
 
 
 def test_a_column_says_in_what_the_values_of_a_long_table_are() -> None:
-    text = "p,metric,Unit,value\n1,time,ms,1500\n2,time,s,2\n1,energy,J,3\n1,calls,,4\n"
+    text = "p,metric,Unit,value\n1,time,ms,1500\n2,time,min,2\n1,energy,J,3\n1,calls,,4\n"
     expected = Measurements(
         ("p",),
         (
-            Measurement("<root>", "time", {Point.of(p=1): (1.5,), Point.of(p=2): (2.0,)}),
+            Measurement("<root>", "time", {Point.of(p=1): (1.5,), Point.of(p=2): (120.0,)}),
             Measurement("<root>", "energy [J]", {Point.of(p=1): (3.0,)}),
             Measurement("<root>", "calls", {Point.of(p=1): (4.0,)}),
         ),
-        notes=("in.csv: values of time [ms] are in seconds from here on",),
+        notes=("in.csv: values of time [ms], time [minutes] are in seconds from here on",),
     )
     assert read(text) == read(text, ["p"]) == expected
     assert read(text, responses=["time"]).items == expected.items[:1]
