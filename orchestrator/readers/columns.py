@@ -28,7 +28,7 @@ _NAME = re.compile(r"[^\W\d]")  # how a name begins
 _ROW_NUMBERS = ""  # the name of their column, as pandas writes it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """Where what is: pairs of a name and the position of its column.
 
@@ -156,7 +156,8 @@ def layout(
         )
         runs, notes = _runs_among(parameters, columns, reading, rows)
         parameters = tuple(pair for pair in parameters if pair not in runs)
-        return Layout(parameters, (), columns, unit=unit), _left_out(stamps, reading) + notes
+        chosen = Layout(parameters=parameters, metrics=(), columns=columns, unit=unit)
+        return chosen, _left_out(stamps, reading) + notes
     if "metric" in columns and not reading.responses:
         raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
     metrics = _chosen(reading.responses, "response", names, where)
@@ -182,7 +183,8 @@ def layout(
         raise ReadError(f"{where}: no column of values; found {', '.join(columns)}")
     metrics, seconds, converted = _without_units(metrics, names)
     _check_different(parameters, metrics, where)
-    return Layout(parameters, metrics, columns, seconds), notes + converted
+    chosen = Layout(parameters=parameters, metrics=metrics, columns=columns, seconds=seconds)
+    return chosen, notes + converted
 
 
 def _runs_among(
