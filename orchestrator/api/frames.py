@@ -35,6 +35,7 @@ from orchestrator.readers.entries import (
     bracketed,
     is_number,
     is_stamp,
+    left_out_failures,
     left_out_stamps,
     left_out_units,
     names_like_numbers,
@@ -127,9 +128,11 @@ def to_measurements(
         notes += [taken_for_repetitions(runs, f"parameters={[*names, runs]}")]
     notes += [_numbers_as_texts(frame[name]) for name in numbers_as_texts(found)]
     notes += [*names_like_numbers(found), *products(found)]
+    used = (*names, *metrics, *extra, *units)
+    left = {str(name): list(frame[name]) for name in frame.columns if name not in used}
+    notes += left_out_failures(left)
     if not any(timed(name)[1] for name in metrics):
-        left = [name for name in frame.columns if name not in (*names, *metrics, *extra, *units)]
-        notes += left_out_units({str(name): list(frame[name]) for name in left})
+        notes += left_out_units(left)
     notes += _pooled(frame, [*names, *extra], [*names, *metrics, *extra, *units, *_stamps(frame)])
     return replace(found, notes=(*found.notes, *notes))
 

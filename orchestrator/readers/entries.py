@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from orchestrator.errors import MissingInput, ReadError
 from orchestrator.types import Measurement, Measurements, Point, Value
+from orchestrator.units import count
 
 DEFAULT_CALLPATH = "<root>"  # as Extra-P calls what a file leaves unnamed
 DEFAULT_METRIC = "<default>"
@@ -29,6 +30,8 @@ SECONDS = MappingProxyType(
     }
 )
 """Units of time in files, in seconds."""
+
+_FAILED = frozenset({"fail", "failed", "failure", "error", "timeout", "cancelled", "aborted", "crashed"})
 
 NO_COMMAS = "as commas are not read in numbers"
 """What messages about numbers with commas say."""
@@ -179,6 +182,17 @@ def left_out_units(columns: Mapping[str, Collection[object]]) -> Iterator[str]:
                 f"{name} was left out, though it holds units of time ({', '.join(units)}): values are taken "
                 "as they are; convert times to one unit, and write it into the name of their column: "
                 f"time [{next(iter(units))}]"
+            )
+
+
+def left_out_failures(columns: Mapping[str, Collection[object]]) -> Iterator[str]:
+    """Say which columns that were left out tell that some runs, and not all, have failed."""
+    for name, cells in columns.items():
+        failed = [text for cell in cells if (text := str(cell).strip()).lower() in _FAILED]
+        if 0 < len(failed) < len(cells):
+            yield (
+                f"{name} was left out, though it has {failed[0]!r} in {count(len(failed), 'row')}: values of "
+                "runs that failed count like all others; remove these rows"
             )
 
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 from orchestrator.errors import ReadError
 from orchestrator.readers.columns import (
     NOT_MEASURED,
+    RESERVED,
     Layout,
     by_position,
     fitting,
@@ -40,6 +41,7 @@ from orchestrator.readers.entries import (
     finite,
     has_point,
     is_number,
+    left_out_failures,
     left_out_units,
     number,
     of_metrics,
@@ -223,7 +225,7 @@ def _assembled(
     known = assemble([name for name, _ in chosen.parameters], entries, source)
     if reading.responses and not chosen.metrics:
         known = of_metrics(known, reading.responses, source)
-    doubts = [*_doubts(chosen, reading, [row for _, row in rows]), *_units_left_out(chosen, rows)]
+    doubts = [*_doubts(chosen, reading, [row for _, row in rows]), *_left_out(chosen, rows)]
     left_out = (
         [f"left out: {count(len(failed), 'value')} of runs that failed, the first at {failed[0]}"]
         if failed
@@ -233,12 +235,16 @@ def _assembled(
     return replace(known, notes=(*known.notes, *(f"{source}: {note}" for note in remarks)))
 
 
-def _units_left_out(chosen: Layout, rows: Sequence[Row]) -> Iterator[str]:
-    if not chosen.metrics or any(timed(name)[1] for name, _ in chosen.metrics) or chosen.seconds:
-        return iter(())
-    used = {index for _, index in (*chosen.parameters, *chosen.metrics)}
-    left = {name: index for name, index in chosen.columns.items() if name != "callpath" and index not in used}
-    return left_out_units({name: [row[index] for _, row in rows] for name, index in left.items()})
+def _left_out(chosen: Layout, rows: Sequence[Row]) -> Iterator[str]:
+    """Say what columns that were left out tell about the values."""
+    used = {index for _, index in (*chosen.parameters, *chosen.metrics)} | {chosen.unit}
+    free = {
+        name: index for name, index in chosen.columns.items() if index not in used and name not in RESERVED
+    }
+    left = {name: [row[index] for _, row in rows] for name, index in free.items()}
+    yield from left_out_failures(left)
+    if chosen.metrics and not chosen.seconds and not any(timed(name)[1] for name, _ in chosen.metrics):
+        yield from left_out_units(left)
 
 
 def _unmeasured(empty: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -180,6 +180,19 @@ def test_a_column_that_numbers_runs_is_no_parameter_of_a_frame() -> None:
     assert to_measurements(frame, ["p", "run"], None, None).parameters == ("p", "run")
 
 
+def test_runs_that_failed_do_not_count_without_a_word() -> None:
+    text = "p,state,time\n1,COMPLETED,2\n2,FAILED,0.1\n2,TIMEOUT,60\n"
+    said = "state was left out, though it has 'FAILED' in 2 rows: values of runs that failed "
+    said += "count like all others; "
+    assert read(text, ["p"], ["time"]).notes == (f"in.csv: {said}remove these rows",)
+    assert read(text.replace("FAILED", "OK").replace("TIMEOUT", "OK"), ["p"], ["time"]).notes == ()
+    long = text.replace("time", "value")
+    assert read(long, ["p"]).notes == (f"in.csv: {said}remove these rows",)
+    assert read(long, ["p", "state"]).notes == ()
+    frame = pd.read_csv(io.StringIO(text))
+    assert to_measurements(frame, "p", "time", None).notes == (f"{said}remove these rows",)
+
+
 def test_two_units_of_one_time_need_two_names() -> None:
     text = "p,time [ms],time [s]\n1,2,3\n"
     with pytest.raises(ReadError, match=r"a name of its own, not time, time: .*--response COLUMN=NAME"):
