@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.executors.attempt import worker
+from orchestrator.executors.base import QUEUE
 from orchestrator.executors.slurm import sbatch
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import AttemptState, Resources
-from tests.slurm.fake_slurm import FakeSlurm, state_of
+from tests.slurm.fake_slurm import START, FakeSlurm, state_of
 from tests.slurm.sacctmgr import association
 
 QOS_LIMIT = """\
@@ -210,6 +211,48 @@ def test_a_rejection_is_lost_at_no_cost_and_revoked(fake: FakeSlurm, code: int, 
     [again] = fake.executor().find([request])
     assert (again.state, again.elapsed) == (AttemptState.LOST, 0)
     assert complaint in again.reason
+
+
+def test_what_slurm_took_before_and_refuses_now_is_tried_again_until_it_takes_it(fake: FakeSlurm) -> None:
+    """The site's rules changed, or an allocation is used up: that is no fault of a run."""
+    executor, requests = fake.executor(), [fake.request() for _ in range(3)]
+    executor.submit(requests[:1])
+    fake.answer("sbatch", err="sbatch: error: project p1 has no core-hours left\n", code=1)
+    executor.submit(requests[1:])
+    seen, told = set(), []
+    for _ in range(90):
+        fake.turn(40)
+        found = executor.find(requests[1:])
+        seen |= {item.state for item in found}
+        told.append(executor.services()[QUEUE])
+        if AttemptState.ABSENT in {item.state for item in found}:
+            executor.submit(requests[1:])
+    assert seen == {AttemptState.UNKNOWN, AttemptState.QUEUED, AttemptState.ABSENT}
+    assert 5 <= len(fake.calls("sbatch")) <= 12, "in an hour"
+    assert all(outage and "no core-hours left" in outage.reason for outage in told[10:]), "one outage"
+    fake.answer("sbatch", "Submitted batch job 102\n")
+    fake.turn(700)
+    assert [item.handle for item in executor.poll(requests[1:])] == ["102_0", "102_1"]
+
+
+def test_what_an_sbatch_submitted_that_failed_then_is_adopted(fake: FakeSlurm) -> None:
+    executor, requests = fake.executor(), [fake.request() for _ in range(2)]
+    executor.submit(requests[:1])
+    first = fake.batch()
+    fake.answer("sbatch", err="sbatch: error: cli_filter: post_submit: no such table\n", code=1)
+    assert state_of(executor.submit(requests[1:])) == "unknown"
+    [name] = {path.stem for path in (fake.campaign / "batches").glob("*.json")} - {first}
+    fake.answer("squeue", f"101|0|{name}|RUNNING|{START:.0f}|{fake.now:.0f}|n1|1|None\n")
+    fake.turn(70)
+    assert state_of(executor.find(requests[1:])) == "running"
+
+
+@pytest.mark.parametrize(("cores", "limit"), [(1, 4000.0), (2, 100.0)])
+def test_what_asks_for_more_than_slurm_took_may_be_refused(fake: FakeSlurm, cores: int, limit: float) -> None:
+    executor = fake.executor()
+    executor.submit([fake.request()])
+    fake.answer("sbatch", err="sbatch: error: Requested time limit is invalid\n", code=1)
+    assert state_of(executor.submit([fake.request(cores=cores, limit=limit)])) == "lost"
 
 
 def test_an_sbatch_that_was_killed_is_unclear(fake: FakeSlurm) -> None:

@@ -284,8 +284,10 @@ class SlurmExecutor:
         for item in requests:
             if item.name in self._tracked:
                 last = observed[item.name]
-                waits = last.state in (AttemptState.QUEUED, AttemptState.RUNNING)
-                self._tracked[item.name].waits_for = last.reason if waits else ""
+                # Whether it begins stays what it was until that is known again: no message comes and goes
+                # with each try to submit what the site refuses.
+                if last.state in (AttemptState.QUEUED, AttemptState.RUNNING):
+                    self._tracked[item.name].waits_for = last.reason
             self._settle(item, observed[item.name])
         return [observed[item.name] for item in requests]
 

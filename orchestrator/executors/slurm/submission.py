@@ -36,6 +36,8 @@ class SubmissionQueue:
         self._unclear, self._resume = 0, float("-inf")  # submissions in a row, and when to try again
         self._reason = ""
         self._unshared: set[Resources] = set()  # of which Slurm takes no jobs of several attempts
+        # The longest jobs that Slurm took, in minutes, by what they ask for: resources and memory.
+        self._taken: dict[tuple[Resources, float], int] = {}
 
     def __contains__(self, request: AttemptRequest) -> bool:
         return request.name in self._waiting
@@ -117,11 +119,7 @@ class SubmissionQueue:
         try:
             job_ids = sbatch.submit(array.name, group, settings.job, folder, settings.command_timeout)
         except SubmitUncertain as error:
-            self._unclear += 1
-            pause = settings.poll_interval * 2**self._unclear
-            self._resume = self._clock() + min(pause, max(_LONGEST_PAUSE, settings.poll_interval))
-            self._reason = str(error)
-            done.update({item.name: _unknown(item, str(error)) for pack in group for item in pack})
+            self._uncertain(group, str(error), done)
         except SubmitLater as error:
             self._arrays.drop(array)
             if len(group) > 1 and not error.closed:
@@ -132,6 +130,8 @@ class SubmissionQueue:
             self._rejected(group, array, str(error), done)
         else:
             self._unclear = 0
+            shape = _shape(group)
+            self._taken[shape] = max(array.minutes, self._taken.get(shape, 0))
             for pack, job_id in zip(group, job_ids, strict=True):
                 for item in pack:
                     done[item.name] = Observation(item.attempt, AttemptState.QUEUED, job_id)
@@ -149,6 +149,9 @@ class SubmissionQueue:
             free = [[replace(item, exclude=(), nodelist=()) for item in pack] for pack in group]
             self._submit_group(free, done)  # the array keeps its name
             return
+        if array.minutes <= self._taken.get(_shape(group), 0):  # the site refuses what it took before
+            self._uncertain(group, reason, done)
+            return
         if any(len(pack) > 1 for pack in group):
             self._arrays.drop(array)
             self.stop_sharing(group[0][0].resources)
@@ -160,11 +163,25 @@ class SubmissionQueue:
         if all(item.state is AttemptState.LOST for item in outcomes.values()):
             self._arrays.drop(array)
 
+    def _uncertain(self, group: Sequence[Pack], reason: str, done: dict[str, Observation]) -> None:
+        """Have an array looked up that Slurm may have accepted or not; make submissions rare meanwhile."""
+        self._unclear += 1
+        interval = self._settings.poll_interval
+        pause = min(interval * 2**self._unclear, max(_LONGEST_PAUSE, interval))
+        self._resume = self._clock() + pause
+        self._reason = reason
+        done.update({item.name: _unknown(item, reason) for pack in group for item in pack})
+
     def _postpone(self, group: Sequence[Pack], reason: str, done: dict[str, Observation]) -> None:
         self._reason = reason
         self.due = self._clock() + self._settings.poll_interval
         self._waiting |= {item.name: item for pack in group for item in pack}
         done.update({item.name: self.waiting(item) for pack in group for item in pack})
+
+
+def _shape(group: Sequence[Pack]) -> tuple[Resources, float]:
+    """Return what the jobs of an array ask for, beside time and nodes by name."""
+    return group[0][0].resources, group[0][0].memory
 
 
 def revoke(request: AttemptRequest, reason: str) -> bool:
