@@ -287,11 +287,13 @@ def _points(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | Non
     """Refuse parameters of which the runs so far have no values, and a P₊ that does not stay apart."""
     names = [list(raw["parameters"]) for raw in (old, chosen.raw)]
     if names[0] != names[1]:
+        change = f"parameters: {', '.join(names[0])} -> {', '.join(names[1])}"
+        if sorted(names[0]) == sorted(names[1]):
+            return f"{change}: write them in the same order as before, which names runs. Nothing was changed"
         return (
-            f"parameters: {', '.join(names[0])} -> {', '.join(names[1])}: measurements have no values of "
-            "other parameters. Undo that, or begin another campaign: orchestrator run CAMPAIGN.yaml "
-            "--directory DIR; with priors.campaigns in its file it begins with what this one has learned. "
-            "Nothing was changed"
+            f"{change}: measurements have no values of other parameters. Undo that, or begin another "
+            "campaign: orchestrator run CAMPAIGN.yaml --directory DIR; with priors.campaigns in its file it "
+            "begins with what this one has learned. Nothing was changed"
         )
     if not is_elsewhere(chosen, known):
         return None

@@ -105,7 +105,7 @@ def test_a_campaign_without_gain_begins_to_count_anew(tmp_path: Path) -> None:
         ("parameters.n=[10.5, 20, 30]", "parameters.n: the type of its values would be"),
         (
             "parameters={n: [10, 20, 30, 50], p: [2, 4, 8, 32]}",
-            "parameters: p, n -> n, p: measurements have no",
+            "parameters: p, n -> n, p: write them in the same order as before",
         ),
     ],
 )
