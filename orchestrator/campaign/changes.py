@@ -115,6 +115,7 @@ def refusal(chosen: Campaign, known: State) -> str | None:
     return (
         _rehearsal(new, old)
         or _other(new, old, known)
+        or _values(new, old, known)
         or _points(chosen, old, known)
         or _commands(chosen, old, known)
         or _limitless(chosen, known)
@@ -223,17 +224,41 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str 
     within = [f"{section}.{key}" for section, names in CHANGEABLE_KEYS.items() for key in names]
     read = read_keys(old, new)
     if without(old, (), read) == without(new, (), read):
-        return (
-            f"measurements that were read by different rules cannot be mixed ({'; '.join(differs)}): read "
-            "what was kept of all runs again first, by the changed campaign file, which costs nothing: "
-            "orchestrator reread DIR --campaign FILE; then continue"
-        )
+        return _read_first(differs)
     return (
         f"the directory holds a campaign with other {', '.join(keys)}: measurements cannot be mixed "
         f"({'; '.join(differs)}). Only {', '.join([*CHANGEABLE, *within])} may change on the way; for "
         "anything else begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR; with "
         "priors.campaigns in its file it begins with what this one has learned"
     )
+
+
+def _read_first(differs: Sequence[str]) -> str:
+    return (
+        f"measurements that were read by different rules cannot be mixed ({'; '.join(differs)}): read "
+        "what was kept of all runs again first, by the changed campaign file, which costs nothing: "
+        "orchestrator reread DIR --campaign FILE; then continue"
+    )
+
+
+def _values(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str | None:
+    """Refuse other patterns, scales ... of values that were measured; values may be added and left out."""
+    if not has_measured(known) or is_rehearsal(new):
+        return None
+    before, after = _rules(old), _rules(new)
+    common = [key for key in after if key in before]
+    differs = differences({key: before[key] for key in common}, {key: after[key] for key in common})
+    return _read_first(differs) if differs else None
+
+
+def _rules(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``program.output`` says of how values are read, by call path and metric."""
+    found: dict[str, Any] = {}
+    for rule in _of_program(raw, "output") or ():
+        name = f"program.output of {rule['callpath']} ({rule['metric']})"
+        read = {key: value for key, value in rule.items() if key != "optional"}
+        found[name] = read if name not in found else {"first": found[name], "next": read}
+    return found
 
 
 def _programs(old: Mapping[str, Any], new: Mapping[str, Any], known: State) -> Mapping[str, Any] | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.campaign import changes
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import existing, session
 from orchestrator.control.reread import reread, rules
@@ -56,6 +58,19 @@ def test_all_values_are_replaced_and_nothing_is_spent(begun: Path) -> None:
     again = reread(begun, existing.load(begun))
     assert (again.read, again.changed, again.changes) == (3, 0, ())
     assert len(list(read(begun / FILE_NAME))) == lines
+
+
+def test_values_of_one_call_path_are_not_read_by_two_rules(begun: Path) -> None:
+    """A campaign that goes on with milliseconds after seconds would spend its budget on a mixture."""
+    known = existing.replayed(begun)
+    [rule] = load().raw["program"]["output"]
+    for change in ({"pattern": "inner (.*) s"}, {"scale": 0.001}, {"file": "stderr"}):
+        why = changes.refusal(load(f"program.output=[{json.dumps({**rule, **change})}]"), known)
+        assert why is not None
+        assert "cannot be mixed (program.output" in why and "orchestrator reread DIR" in why
+    more = {**rule, "callpath": "main->inner"}
+    for rules_ in ([rule, more], [more], [{**rule, "optional": True}]):
+        assert changes.refusal(load(f"program.output={json.dumps(rules_)}"), known) is None
 
 
 def test_times_of_whole_runs_may_become_those_that_programs_print(tmp_path: Path) -> None:
