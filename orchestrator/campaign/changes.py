@@ -77,7 +77,13 @@ _LATER = (
 def changed_rules(chosen: Campaign, known: State) -> list[str]:
     """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
     old = loader.normalised(known.campaign)
-    changed = differences({**old, "template": None}, {**chosen.raw, "template": None})
+    before, after = old["executor"], chosen.raw["executor"]
+    if before["name"] != after["name"]:  # what only one of them has is no change
+        both = before.keys() & after.keys()
+        before, after = ({key: raw[key] for key in raw if key in both} for raw in (before, after))
+    changed = differences(
+        {**old, "template": None, "executor": before}, {**chosen.raw, "template": None, "executor": after}
+    )
     if old.get("template") != chosen.raw.get("template"):
         changed.append("template: changed; the commands of all measured runs stay the same")
     if is_elsewhere(chosen, known):
@@ -87,7 +93,7 @@ def changed_rules(chosen: Campaign, known: State) -> list[str]:
         if left:
             where = f"{left[0]}{f' and {len(left) - 1} more points' if left[1:] else ''}"
             changed.append(f"what was measured at {where}, outside of the search space, is used for models")
-    how = [key for key in _HOW if old["executor"].get(key) != chosen.raw["executor"].get(key)]
+    how = [key for key in _HOW if before.get(key) != after.get(key)]
     if how and has_measured(known) and not is_rehearsal(chosen.raw):
         changed.append(
             f"executor.{', executor.'.join(how)}: earlier measurements are still used, so models are right "

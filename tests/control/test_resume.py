@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.campaign import changes
 from orchestrator.control import existing, session, settle
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events
@@ -156,6 +157,16 @@ def test_another_executor_is_refused_while_only_the_first_can_tell(tmp_path: Pat
         session.run(other, tmp_path)
     assert len(entries(tmp_path)) == lines
     session.run(chosen, tmp_path, session.Hooks(interrupted=lambda: True, cancel_on_interrupt=True))
+
+
+def test_of_another_executor_only_what_both_have_is_told(tmp_path: Path) -> None:
+    environment = "environment: {LONG: '0', MENDED: 'yes'}"
+    session.run(load(f"executor={{name: local, {environment}}}", text=SHELL), tmp_path)
+    slurm = load(f"executor={{name: slurm, cores_per_node: 8, {environment}}}", text=SHELL)
+    told = changes.changed_rules(slurm, existing.replayed(tmp_path))
+    assert told[0] == "executor.name: local -> slurm"
+    assert told[-1].startswith("executor.name: earlier measurements are still used, so ")
+    assert not [text for text in told if "slots" in text or "cores_per_node" in text or "sbatch" in text]
 
 
 def test_a_machine_that_cannot_hold_an_open_run_is_refused_before_anything_is_journaled(
