@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from orchestrator.errors import ReadError
 from orchestrator.executors.base import DISK, Outage
@@ -90,11 +91,12 @@ def events_of(
     collect: Collect,
     maximum_charge: float,
     exit_codes: Container[int] = (0,),
+    ran: bool = False,
 ) -> list[events.Event]:
     """Return the events of an observation; none if it reports what is known already.
 
     ``maximum_charge`` in core-seconds: see `maximum_charges`. ``exit_codes``: those of runs that did their
-    work, as far as exit codes tell.
+    work, as far as exit codes tell. ``ran``: whether the program has run before.
     """
     attempt = observation.attempt
     match observation.state:
@@ -109,7 +111,7 @@ def events_of(
         case AttemptState.LOST:
             return [_lost(observation, flight, maximum_charge)]
         case AttemptState.FINISHED:
-            return [_finished(observation, flight, request, collect, exit_codes)]
+            return [_finished(observation, flight, request, collect, exit_codes, ran)]
     return []
 
 
@@ -228,6 +230,7 @@ def _finished(
     request: AttemptRequest,
     collect: Collect,
     exit_codes: Container[int],
+    ran: bool,
 ) -> events.AttemptFinished:
     record = observation.record
     assert record is not None and record.finished is not None, "FINISHED without proof"
@@ -235,7 +238,7 @@ def _finished(
     if elapsed is None:
         elapsed = max(0.0, record.finished - record.started)
     cost, estimated = _charge(observation, flight, elapsed)
-    failure, reason = _failure(observation, request, exit_codes)
+    failure, reason = _failure(observation, request, exit_codes, ran)
     samples: events.Samples = {}
     if failure is None:
         try:
@@ -266,7 +269,7 @@ def _finished(
 
 
 def _failure(
-    observation: Observation, request: AttemptRequest, exit_codes: Container[int]
+    observation: Observation, request: AttemptRequest, exit_codes: Container[int], ran: bool
 ) -> tuple[FailureClass | None, str]:
     record = observation.record
     assert record is not None
@@ -294,8 +297,20 @@ def _failure(
         ended = f"exit code {record.exit_code}{_signal(record.exit_code)}"
         if sign:
             return FailureClass.INFRASTRUCTURE, f"{ended}; {sign}"
+        if ran and _was_missing(record.executable, tails):
+            ended = f"{ended}; its program was not there when it began"
+            return FailureClass.INFRASTRUCTURE, ended + _what_it_said(tails)
         return FailureClass.APPLICATION, ended + _what_it_said(tails)
     return None, ""
+
+
+def _was_missing(executable: Mapping[str, Any], tails: Mapping[str, str]) -> bool:
+    """Whether the program was not there: its file system was away, or it is being built again.
+
+    What a node does not see may still be there in a container. So its output has to name the file, too.
+    """
+    path = str(executable.get("path", ""))
+    return bool(path) and "size" not in executable and any(path in text for text in tails.values())
 
 
 def _signal(exit_code: int | None) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from orchestrator.control import settle
 from orchestrator.journal import events
@@ -30,8 +33,10 @@ def finished(
     moved: bool = False,
     collect: settle.Collect = _nothing,
     timed_out: bool = False,
+    executable: Mapping[str, Any] = MappingProxyType({}),
+    ran: bool = True,
 ) -> events.AttemptFinished:
-    """Return the event of an attempt; for ``full``, ``moved`` and ``timed_out`` see `AttemptRecord`."""
+    """Return the event of an attempt; for ``full`` ... ``executable`` see `AttemptRecord`."""
     attempt = Attempt(Run(Point.of(p=1)))
     request = AttemptRequest(
         attempt=attempt, name="name", directory=directory, resources=Resources(ranks=1), limit=60.0, script=""
@@ -47,9 +52,10 @@ def finished(
         full=full,
         moved=moved,
         timed_out=timed_out,
+        executable=executable,
     )
     observation = Observation(attempt, AttemptState.FINISHED, record=record)
     flight = InFlight("name", 1, 60.0, 60.0)
-    [event] = settle.events_of(observation, flight, request, collect, flight.reserved)
+    [event] = settle.events_of(observation, flight, request, collect, flight.reserved, ran=ran)
     assert isinstance(event, events.AttemptFinished)
     return event

@@ -41,6 +41,30 @@ def test_who_failed_is_told_by_the_last_words(words: str, failure: FailureClass,
     assert event.failure is failure and words in event.reason
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "slurmstepd-n1: error: execve(): /nfs/prog: No such file or directory",
+        "/x/attempt-1/run.sh: line 12: /nfs/prog: No such file or directory",
+        "Executable: /nfs/prog",
+    ],
+)
+def test_a_program_that_was_away_did_not_fail(words: str, tmp_path: Path) -> None:
+    """Its file system was, or it is built again: that says nothing about the point."""
+    (tmp_path / "stderr").write_text(f"{words}\n")
+    away, there = {"path": "/nfs/prog"}, {"path": "/nfs/prog", "size": 9, "mtime_ns": 1}
+    event = finished(127, tmp_path, executable=away)
+    assert event.failure is FailureClass.INFRASTRUCTURE
+    assert event.reason.startswith("exit code 127; its program was not there when it began; last line of")
+    for never in (
+        finished(127, tmp_path, executable=there),
+        finished(127, tmp_path, executable=away, ran=False),
+    ):
+        assert never.failure is FailureClass.APPLICATION
+    (tmp_path / "stderr").write_text("no input\n")
+    assert finished(127, tmp_path, executable=away).failure is FailureClass.APPLICATION, "in a container"
+
+
 def test_an_exit_code_that_srun_reports_is_the_applications(tmp_path: Path) -> None:
     (tmp_path / "stderr").write_text("no input\nsrun: error: n1: task 0: Exited with exit code 1\n")
     event = finished(1, tmp_path)
