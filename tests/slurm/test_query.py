@@ -40,6 +40,11 @@ def test_the_queue_is_read() -> None:
     ]
 
 
+def test_a_job_whose_time_limit_somebody_lifted_has_no_end() -> None:
+    [job] = parse_queue("1|0|mo|RUNNING|1795180449|NONE|n1|2|None")
+    assert (job.started, job.elapsed) == (1795180449, None)
+
+
 def test_accounting_is_read() -> None:
     jobs = parse_accounting(ACCOUNTING)
     assert [(job.number, job.index, job.elapsed) for job in jobs] == [

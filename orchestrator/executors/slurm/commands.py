@@ -234,7 +234,8 @@ def parse_accounting(text: str) -> list[Job]:
 
 
 def _instant(text: str) -> float | None:
-    return None if text in ("N/A", "Unknown", "None", "0", "") else float(_integer(text))
+    # squeue prints NONE as the end of a job without a time limit: somebody may have lifted it.
+    return None if text in ("N/A", "Unknown", "None", "NONE", "0", "") else float(_integer(text))
 
 
 def _integer(text: str) -> int:
