@@ -25,10 +25,11 @@ _SHELL = (
 )
 
 # What a shell, srun or a daemon says of a file that it cannot start or read. "Connection timed out" is an
-# error of network file systems.
+# error of network file systems. A program that is being written has a busy file.
 _BROKEN_FILES = (
     r"(?:Input/output error|Remote I/O error|Stale (?:NFS )?file handle|No space left on device"
-    r"|Disk quota exceeded|Transport endpoint is not connected|Host is down|Connection timed out)"
+    r"|Disk quota exceeded|Transport endpoint is not connected|Host is down|Connection timed out"
+    r"|Text file busy)"
 )
 
 

@@ -74,6 +74,7 @@ INFRASTRUCTURE = {
     "program cannot be read": "/c/runs/p=2/time-1/attempt-1/run.sh: line 16: /opt/app: Input/output error",
     "network file system": "run.sh: line 3: /opt/app: Connection timed out",
     "fuse": "bash: /mnt/app: Transport endpoint is not connected",
+    "program is being written": "run.sh: line 16: /opt/app: Text file busy",
     "execve": "slurmstepd: error: execve(): /opt/app: Stale file handle",
     "full disk": "cp: error writing 'checkpoint': No space left on device\nrank 0 gives up",
     "quota": "main.c: fopen: Disk quota exceeded",
