@@ -1,6 +1,6 @@
 """Call paths fitted together against each fitted alone: error and coverage at the far corner.
 
-    python benchmarks/joint_fits.py [--groups 200] [--seed 2026] [--cases FOLDER]
+    python benchmarks/joint_fits.py [--modeler auto] [--groups 200] [--seed 2026] [--cases FOLDER]
 
 Groups are drawn: their call paths have noise from 0.1 to 30 %, and shapes in and beyond the normal form.
 FOLDER holds sets of measured cases instead, as of `far_corner.py`. Errors are absolute logarithms of
@@ -21,6 +21,7 @@ from drawn_functions import score
 from far_corner_cases import Case, groups, stored
 
 from orchestrator import registry
+from orchestrator.models.base import Modeler
 from orchestrator.types import Measurement, Measurements, Point
 
 Rows = list[tuple[float, bool, float]]
@@ -116,9 +117,10 @@ def measured(cases: Sequence[Case]) -> Iterator[Group]:
         yield Group(Measurements(cases[places[0]].parameters, items), truth)
 
 
-def outcomes(group: Group, *, together: bool) -> dict[tuple[str, Point], tuple[float, bool, float]]:
+def outcomes(
+    group: Group, modeler: Modeler, *, together: bool
+) -> dict[tuple[str, Point], tuple[float, bool, float]]:
     """Return error, whether the interval holds, and the logarithm of its width, per call path and point."""
-    modeler = registry.load("model", "pmnf")()
     parts = [group.known.items] if together else [(item,) for item in group.known.items]
     result = {}
     for items in parts:
@@ -132,12 +134,12 @@ def outcomes(group: Group, *, together: bool) -> dict[tuple[str, Point], tuple[f
     return result
 
 
-def line(name: str, found: Sequence[Group]) -> str:
+def line(name: str, found: Sequence[Group], modeler: Modeler) -> str:
     """Return a row of the table: errors, coverage and widths of joint and single fits."""
     joint: Rows = []
     alone: Rows = []
     for group in found:
-        both = [outcomes(group, together=together) for together in (True, False)]
+        both = [outcomes(group, modeler, together=together) for together in (True, False)]
         joint += [both[0][key] for key in both[1]]
         alone += both[1].values()
     cells = [name, str(len(found)), str(len(alone))]
@@ -163,11 +165,13 @@ def sets(chosen: argparse.Namespace) -> Iterator[tuple[str, list[Group]]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = options(__doc__)
+    parser.add_argument("--modeler", choices=registry.names("model"), default="auto")
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--cases", type=Path, metavar="FOLDER", help="measured cases instead of drawn ones")
     parser.add_argument("--only", nargs="*", default=[], help="files of FOLDER whose names contain this")
     chosen = parser.parse_args(arguments)
+    modeler: Modeler = registry.load("model", chosen.modeler)()
     print(
         "| set | groups | predictions | joint: error | holds % | width | alone: error | holds % | width | ",
         end="",
@@ -175,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"joint better : worse |\n|{'---|' * 10}", flush=True)
     for name, found in sets(chosen):
         if found:  # of few groups, none may have so many call paths
-            print(line(name, found), flush=True)
+            print(line(name, found, modeler), flush=True)
 
 
 if __name__ == "__main__":

@@ -197,6 +197,21 @@ def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
     assert said.low[0] < bent(128, 60) < said.high[0]
 
 
+def test_a_formula_is_as_probable_as_it_is_for_the_other_call_paths_of_the_metric() -> None:
+    """One that is uncertain beside eight that a formula explains, and beside eight that none does."""
+
+    def share(others: Callable[[float, float], float], metric: str) -> float:
+        (item,) = measured(bent, noise=0.1, seed=2, repetitions=2).items
+        beside = [measured(others, 0.1, seed, repetitions=2).items[0] for seed in range(10, 18)]
+        named = [replace(other, callpath=f"f{k}", metric=metric) for k, other in enumerate(beside)]
+        model, *_ = modeler()(Measurements(("p", "n"), (item, *named)))
+        assert isinstance(model, CurveModel) and model.callpath == "main"
+        return model.share
+
+    doubted, alone, believed = share(steps, "time"), share(steps, "bytes"), share(short, "time")
+    assert doubted < alone - 0.1 and alone + 0.1 < believed
+
+
 @pytest.mark.parametrize(("share", "alone"), [(0.4, False), (0.6, True)])
 def test_runs_are_chosen_by_the_formula_where_it_is_the_answer(share: float, alone: bool) -> None:
     """Its belief, from which intervals of sums are, keeps all explanations."""

@@ -1,8 +1,12 @@
-"""Which call paths a formula alone explains: found for many at once, so that only the others take time."""
+"""Which call paths a formula alone explains: found for many at once, so that only the others take time.
+
+And how much more probable formulas are than curves for each call path alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +28,26 @@ _CERTAIN, _CERTAIN_ONCE = 5.0, 7.0
 _BESIDE = 2.0
 
 
-def formulas_suffice(
-    design: Design, log_value: Floats, scatter: Sequence[Scatter], first: Formulas, sizes: Sizes
-) -> NDArray[np.bool_]:
-    """Return which call paths their most probable formula explains better than curves do, alone or beside it.
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """What a look at all call paths says of formulas."""
 
-    Not where points scatter around it by far more than their repetitions, or than a guess where there are
-    none: what the formula leaves unexplained counts in an explanation, but not in the formula alone.
+    # Which call paths their most probable formula explains better than curves do, alone or beside it. Not
+    # where points scatter around it by far more than their repetitions, or than a guess where there are none:
+    # what the formula leaves unexplained counts in an explanation, but not in the formula alone.
+    suffices: NDArray[np.bool_]
+    # Natural logarithm of how much more probable all of its formulas are than curves, for each call path.
+    log_odds: Floats
+
+
+def screened(
+    design: Design,
+    log_value: Floats,
+    scatter: Sequence[Scatter],
+    first: Formulas,
+    sizes: Sizes,
+) -> Screening:
+    """Look at all call paths that were measured at the points of a design.
 
     Parameters
     ----------
@@ -61,4 +78,6 @@ def formulas_suffice(
     certain = by_itself + columns.log_price > curves_alone + enough
     exceeded = np.array([item.is_exceeded(sharp.noise, design.typical) for item in scatter]).T
     misfits = (found[-1][0] * exceeded).sum(axis=0) >= LIKELY
-    return np.asarray(certain & (by_itself > with_curves - _BESIDE) & ~misfits)
+    formulas = np.logaddexp(by_itself, with_curves) - np.log(2 * first.weights) + columns.log_price
+    suffices = certain & (by_itself > with_curves - _BESIDE) & ~misfits
+    return Screening(suffices, formulas - curves_alone)

@@ -112,6 +112,7 @@ def weigh(
     scatter: Sequence[Scatter],
     formulas: Sequence[Formulas],
     regimes: Sequence[Regimes] | None,
+    favour: Floats,
 ) -> WeighedFormulas:
     """Weigh formulas, and regimes as further ones.
 
@@ -127,6 +128,9 @@ def weigh(
         Logarithm of the location of the values, shape (call paths, points).
     scatter, formulas, regimes
         Of every call path.
+    favour
+        Natural logarithm of how much more probable formulas are because of other call paths, shape (call
+        paths,).
     """
     design = draws.process.design
     plausible = log_plausible(draws.noise_of_formulas, design, scatter)
@@ -145,7 +149,9 @@ def weigh(
     result = WeighedFormulas(
         columns=columns,
         begin=begin,
-        log_mass=log_of_few[pattern[first]] + odds + columns.log_price - price + price[first],
+        log_mass=(
+            log_of_few[pattern[first]] + odds + columns.log_price - price + price[first] + favour[callpath]
+        ),
         given=given,
         pattern=pattern,
     )

@@ -9,7 +9,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.prior import learned
 from orchestrator.models.curves.scatter import Scatter
-from orchestrator.models.curves.screening import formulas_suffice
+from orchestrator.models.curves.screening import screened
 from orchestrator.models.noise import GUESS_WEIGHT
 from tests.models.curves.known import POINTS, RIGHT, Known
 
@@ -20,8 +20,8 @@ def suffices(log_value: Floats, sigma: float = 0.02, freedom: float = 25.0) -> l
     """Return whether the right formula suffices for each call path: means of two repetitions."""
     design = Design.of(POINTS, np.full(len(POINTS), 2.0))
     scatter = [Scatter(sigma=sigma, freedom=freedom)] * len(log_value)
-    found = formulas_suffice(design, log_value, scatter, Known((RIGHT,) * len(log_value)), learned())
-    return [bool(one) for one in found]
+    found = screened(design, log_value, scatter, Known((RIGHT,) * len(log_value)), learned())
+    return [bool(one) for one in found.suffices]
 
 
 def noisy(noise: float) -> Floats:
