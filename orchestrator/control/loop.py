@@ -247,7 +247,7 @@ class Controller:
                 self._runtime.collect,
                 maximum_charges[item.attempt],
                 self._runtime.campaign.measure.exit_codes,
-                ran=bool(self.state.measured_with),
+                ran=self._runtime.has_measured(self.state, item.record),
             ):
                 if isinstance(event, events.AttemptFinished) and event.failure is None:
                     new += settle.replacements(self._runtime.started(item.record), executables)

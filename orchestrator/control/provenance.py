@@ -44,6 +44,12 @@ def gather(campaign: Campaign) -> dict[str, Any]:
     return {**executables, "python": platform.python_version(), **site}
 
 
+def roles(gathered: Mapping[str, Any], used: Mapping[str, Any]) -> list[str]:
+    """Return the roles of an executable, by its path; the arguments are those of `started`."""
+    known = {role: item for role, item in gathered.items() if isinstance(item, Mapping)}
+    return [role for role, item in known.items() if "path" in used and item.get("path") == used["path"]]
+
+
 def started(gathered: Mapping[str, Any], used: Mapping[str, Any]) -> dict[str, str]:
     """Return what tells the content of the executable that an attempt started, by its role; {} if unknown.
 
@@ -60,8 +66,7 @@ def started(gathered: Mapping[str, Any], used: Mapping[str, Any]) -> dict[str, s
         The SHA-256, or where that file is gone its size and time. A file of the same size is taken as the one
         that was hashed while the path has its content: nodes may tell its time in another way.
     """
-    roles = {role: item for role, item in gathered.items() if isinstance(item, Mapping) and "sha256" in item}
-    known = {role: item for role, item in roles.items() if item["path"] == used.get("path")}
+    known = {role: gathered[role] for role in roles(gathered, used) if "sha256" in gathered[role]}
     if not known or not {"size", "mtime_ns"} <= used.keys():
         return {}
     found, path = next(iter(known.values())), Path(used["path"])

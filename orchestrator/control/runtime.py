@@ -123,6 +123,11 @@ class Runtime:
             self._started[key] = provenance.started(self._gathered, used)
         return self._started[key]
 
+    def has_measured(self, state: State, record: AttemptRecord | None) -> bool:
+        """Whether the executable of an attempt has measured something before."""
+        used = {} if record is None else record.executable
+        return any(role in state.measured_with for role in provenance.roles(self._gathered, used))
+
     def estimates(self, state: State, models: tuple[Model, ...]) -> Estimates:
         """Return what a decision may know of the open runs. ``models`` are those of the last round.
 

@@ -1,6 +1,8 @@
 """Campaigns on this machine from end to end, with programs that misbehave in every way."""
 
 import hashlib
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,22 @@ def test_a_program_that_is_replaced_while_the_controller_runs_is_told_everywhere
     assert "the executable was replaced: runs that end from now on" in run("log", "tiny").out
     for command in (["model", "tiny"], ["compare", "tiny", "tiny"], ["explore", "tiny"]):
         assert f"tiny: {told}" in " ".join(run(*command).err.split()), command
+
+
+def test_a_program_that_is_away_for_a_while_has_not_failed() -> None:
+    """From the first run of n = 3 on until one could not start it: its file system is away."""
+    program, away = Path.cwd() / "program.sh", Path.cwd() / "away.sh"
+
+    def comes_back() -> None:
+        while not any("program.sh" in path.read_text() for path in Path("tiny").glob("runs/*/*/*/stderr")):
+            time.sleep(0.02)
+        away.rename(program)
+
+    leaves = f'if [ "$1" = 3 ] && [ ! -e {away}.left ]; then touch {away}.left; mv "$0" {away}; fi\necho'
+    threading.Thread(target=comes_back, daemon=True).start()
+    result = finished(PROGRAM.replace("echo", leaves, 1))
+    assert result.document["runs"]["measured"] == 10 and not result.document["given_up"]
+    assert "its program was not there when it began" in run("log", "tiny").out
 
 
 def test_a_program_may_move_and_another_one_is_refused() -> None:

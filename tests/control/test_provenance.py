@@ -123,3 +123,9 @@ def test_the_program_that_counts_effort_is_identified_too(tmp_path: Path) -> Non
     assert found["executable"]["path"] == str(path)
     assert found["effort_executable"]["sha256"] == hashlib.sha256(other.read_bytes()).hexdigest()
     assert "effort_executable" not in provenance.gather(chosen(path))
+
+
+def test_the_roles_of_an_executable_are_told_by_its_path() -> None:
+    gathered = {"executable": {"path": "/a"}, "effort_executable": {"path": "/b"}, "python": "3.11"}
+    assert provenance.roles(gathered, {"path": "/b"}) == ["effort_executable"]
+    assert not provenance.roles(gathered, {"path": "/c"}) and not provenance.roles(gathered, {})
