@@ -1,6 +1,11 @@
-"""Who is told that the modeler is compiled."""
+"""Who is told that the modeler is compiled, and what is kept of it on disk."""
 
 from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
@@ -22,3 +27,45 @@ def test_the_first_compilation_is_told_once_and_no_later_one(monkeypatch: pytest
 
 def test_the_loops_of_the_modeler_are_such_functions() -> None:
     assert isinstance(machine_code.compiled(lambda x: x), numba.core.registry.CPUDispatcher)
+
+
+def _calls_of_a_later_process(numbers: Sequence[int]) -> Any:
+    """Return a function of this file, compiled or loaded as by a process of its own, after some calls."""
+    function: Any = machine_code.compiled(_doubled)
+    assert [function(number) for number in numbers] == [2 * number for number in numbers]
+    return function
+
+
+def _doubled(number: int) -> int:
+    return 2 * number
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return the directory where machine code is kept."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_machine_code_is_kept_for_later_processes(kept: Path) -> None:
+    assert not _calls_of_a_later_process([1]).stats.cache_hits
+    assert any(kept.rglob("*.nbi"))
+    assert _calls_of_a_later_process([2]).stats.cache_hits
+
+
+def test_without_room_for_machine_code_it_serves_this_process(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "save", full)
+    assert not _calls_of_a_later_process([1, 2]).stats.cache_hits
+
+
+def test_machine_code_that_was_cut_is_made_again(kept: Path) -> None:
+    _calls_of_a_later_process([1])
+    for file in kept.rglob("*.nb[ci]"):
+        file.write_bytes(b"")
+    assert not _calls_of_a_later_process([2]).stats.cache_hits
+    assert _calls_of_a_later_process([3]).stats.cache_hits
