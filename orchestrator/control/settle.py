@@ -15,7 +15,7 @@ from orchestrator.journal import allocations, events
 from orchestrator.journal.executables import Digests
 from orchestrator.journal.measurements import repetitions, standing
 from orchestrator.journal.state import InFlight, State
-from orchestrator.launch.failures import said, sign_of_infrastructure, sign_of_memory
+from orchestrator.launch.failures import said, says_it_failed, sign_of_infrastructure, sign_of_memory
 from orchestrator.policy import failing
 from orchestrator.policy.effort_runs import Plan
 from orchestrator.strategies.base import Choice
@@ -245,6 +245,9 @@ def _finished(
             samples = collect(request, observation)
         except ReadError as error:
             failure, reason = FailureClass.PARSE, str(error)
+            # A script whose program failed goes on, and ends with the exit code of its last line.
+            line = says_it_failed(_tails(request).values())
+            reason += f"; it printed: {line}" if line and line not in reason else ""
     # A profiler, or the program itself, may have written to where the directory was.
     if record.moved and failure in (FailureClass.PARSE, FailureClass.APPLICATION):
         failure = FailureClass.INFRASTRUCTURE

@@ -117,6 +117,23 @@ def test_the_reason_of_a_failure_is_what_stands_below_its_heading(tmp_path: Path
     assert finished(1, tmp_path).reason == "exit code 1; stderr: --> FOAM FATAL ERROR: no mesh"
 
 
+@pytest.mark.parametrize(
+    "missing", ["nothing in stdout matches", "the application reports: ERROR: no memory"]
+)
+def test_what_a_program_said_is_told_though_its_script_ended_in_good_order(
+    missing: str, tmp_path: Path
+) -> None:
+    def unreadable(request: AttemptRequest, observation: Observation) -> Samples:
+        raise ReadError(missing)
+
+    (tmp_path / "stdout").write_text("")
+    assert finished(0, tmp_path, collect=unreadable).reason == missing, "it said nothing"
+    (tmp_path / "stderr").write_text("starting\nERROR: no memory\n")
+    event = finished(0, tmp_path, collect=unreadable)
+    assert event.failure is FailureClass.PARSE
+    assert event.reason.startswith(missing) and event.reason.count("ERROR: no memory") == 1
+
+
 def test_the_reason_of_a_timeout_has_the_last_words_of_the_program(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("step 1\n")
     (tmp_path / "stderr").write_text("Signal: Aborted (6)\n")  # the launcher then hung
