@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import math
 import os
 import time
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 YAML_SUFFIXES = (".yaml", ".yml")
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of a full disk, an exhausted quota, and a limit on the size of files."""
+# Less than this is a full disk, for what a controller and the runs in flight still have to write.
+_LEAST_BYTES, _LEAST_SHARE = 5e6, 0.05
+_LEAST_FILES = 50
 SECRET_WORDS = ("TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL", "AUTH", "COOKIE")
 
 
@@ -81,3 +85,25 @@ def file_hash(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
+
+
+def shortage(directory: Path) -> str:
+    """Return what is free where a directory is if the disk is full; empty if it is not, or if unknown."""
+    try:
+        space = os.statvfs(directory)
+    except OSError:
+        return ""
+    free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+    files = space.f_favail if space.f_files else math.inf  # some file systems count none
+    full = free < min(_LEAST_BYTES, _LEAST_SHARE * total) or files < _LEAST_FILES
+    return free_at(directory) if full else ""
+
+
+def free_at(directory: Path) -> str:
+    """Return what is free where a directory is, for people; empty where that is not known."""
+    try:
+        space = os.statvfs(directory)
+    except OSError:
+        return ""
+    files = f" and {space.f_favail} files" if space.f_files and space.f_favail < _LEAST_FILES else ""
+    return f"{space.f_bavail * space.f_frsize / 1e6:.4g} MB{files} free at {directory}"

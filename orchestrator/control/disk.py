@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,10 +10,8 @@ from pathlib import Path
 
 from orchestrator.executors.attempt.worker import want_of_space
 from orchestrator.executors.base import Outage
+from orchestrator.storage import free_at, shortage
 
-# Less than this is full, for what the controller and the runs in flight still have to write.
-_LEAST_BYTES, _LEAST_SHARE = 5e6, 0.05
-_LEAST_FILES = 50
 _TRY = 15.0  # seconds between attempts to write where there seems to be space
 _PAUSE = 5.0  # seconds between tries
 _TICK = 0.2  # seconds between looks at whether the user interrupts
@@ -33,28 +30,12 @@ class Disk:
 
     def outage(self, now: float) -> Outage | None:
         """Return that the file system, or a quota, is full; None where that is not known."""
-        try:
-            space = os.statvfs(self.directory)
-        except OSError:
-            return None
-        free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
-        files = space.f_favail if space.f_files else math.inf  # some file systems count none
-        if free < min(_LEAST_BYTES, _LEAST_SHARE * total) or files < _LEAST_FILES:
-            return Outage(now, free_at(self.directory), blocking=True)
+        if full := shortage(self.directory):
+            return Outage(now, full, blocking=True)
         if self.clock() >= self._due:
             self._due = self.clock() + _TRY
             self._quota = want_of_space(self.directory)
         return Outage(now, f"{self._quota} at {self.directory}", blocking=True) if self._quota else None
-
-
-def free_at(directory: Path) -> str:
-    """Return what is free where a directory is, for people; empty where that is not known."""
-    try:
-        space = os.statvfs(directory)
-    except OSError:
-        return ""
-    files = f" and {space.f_favail} files" if space.f_files and space.f_favail < _LEAST_FILES else ""
-    return f"{space.f_bavail * space.f_frsize / 1e6:.4g} MB{files} free at {directory}"
 
 
 @dataclass(slots=True)

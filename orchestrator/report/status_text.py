@@ -39,6 +39,7 @@ from orchestrator.report.wording import (
     point_of,
     uncertainty_line,
 )
+from orchestrator.storage import shortage
 from orchestrator.types import Point
 from orchestrator.units import count, hours_in, plain, uncertainty
 
@@ -178,7 +179,10 @@ def _controller_lines(status: Mapping[str, Any], directory: Path | None) -> list
     when = "" if controller["since"] is None else instant(controller["since"], status["virtual"])
     since = f" since {when}" if when else ""
     if controller["state"] == "at work":
-        return [f"{known} is running{since}"]
+        # On a full disk it cannot write into the journal that it waits.
+        full = "" if directory is None or status["outages"] else shortage(directory)
+        waits = f", and waits: the disk is full ({full}); free some space, and it goes on" if full else ""
+        return [f"{known} is running{since}{waits}"]
     if status["state"] == "stopped":
         return []
     if controller["state"] == "unknown":

@@ -162,6 +162,20 @@ def test_whether_a_controller_is_at_work() -> None:
     assert run("resume", "rehearsal", "--json").document["controller"] == ended
 
 
+def test_a_controller_that_cannot_journal_that_the_disk_is_full_is_said_to_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    _cut(30)
+    full = os.statvfs_result((4096, 4096, 10**6, 0, 0, 0, 0, 0, 0, 255))
+    with Journal(Path("rehearsal")):
+        assert "the disk is full" not in run("status", "rehearsal").out
+        monkeypatch.setattr(os, "statvfs", lambda path: full)
+        text = " ".join(run("status", "rehearsal").out.split())
+    assert "and waits: the disk is full (0 MB free at rehearsal); free some space, and it goes on" in text
+
+
 def _journal(widths: Sequence[float | None]) -> None:
     """Make a journal of a campaign in flight: each round costs 0.5 of 5 core-hours and takes an hour."""
     with Journal(Path("made")) as journal:

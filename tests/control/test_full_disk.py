@@ -21,6 +21,7 @@ from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import State
 from orchestrator.report import event_text
+from orchestrator.storage import free_at
 from orchestrator.types import FailureClass
 from tests.cli.running import LOCAL, PROGRAM
 from tests.control.finishing import finished
@@ -129,7 +130,7 @@ def test_what_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.setattr(os, "statvfs", lambda path, answer=answer: answer)
         assert (disk.Disk(tmp_path).outage(1.0) is not None) is full, answer
-    assert "files free" not in disk.free_at(tmp_path)
+    assert "files free" not in free_at(tmp_path)
 
 
 @pytest.mark.parametrize("exit_code", [0, 3])
