@@ -12,7 +12,7 @@ from orchestrator.journal.file import FILE_NAME, no_campaign, read, require_camp
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
 from orchestrator.journal.writer import writing
-from orchestrator.storage import write_atomically
+from orchestrator.storage import sync_directory, write_atomically
 from orchestrator.types import Parameter, Value
 
 
@@ -71,7 +71,8 @@ def _is_categorical(stated: object, found: Iterable[Value]) -> bool:
 
 
 def save(chosen: Campaign, directory: Path) -> None:
-    """Replace the campaign file of a directory; on a full disk the old one stays."""
+    """Replace the campaign file of a directory, durably as its journal; on a full disk the old one stays."""
     path = directory / loader.CAMPAIGN_FILE
     with writing(path):
-        write_atomically(path, loader.dump(chosen))
+        write_atomically(path, loader.dump(chosen), durable=True)
+        sync_directory(directory)

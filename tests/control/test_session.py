@@ -419,6 +419,21 @@ def test_a_campaign_file_that_was_deleted_is_written_again(tmp_path: Path) -> No
     assert existing.load(tmp_path).raw == load().raw
 
 
+def test_a_campaign_file_is_on_disk_before_the_campaign_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, sync = list[int](), os.fsync
+
+    def noted(file: int) -> None:
+        synced.append(os.fstat(file).st_ino)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    session.run(load(), tmp_path)
+    saved, journal = (tmp_path / name for name in (loader.CAMPAIGN_FILE, FILE_NAME))
+    assert synced.index(saved.stat().st_ino) < synced.index(journal.stat().st_ino)
+
+
 def test_a_directory_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     directory = Path(os.fsdecode(os.fsencode(tmp_path) + b"/c\xff"))
     with pytest.raises(CampaignError, match=r"xff' has a name that is not UTF-8"):
