@@ -256,6 +256,11 @@ def output_seen(directory: Path, record: AttemptRecord) -> bool:
         return False
 
 
+def output_hidden(record: AttemptRecord) -> str:
+    """Return what to say of an attempt whose output is not all there (see `output_seen`)."""
+    return f"the file system does not show the {record.printed} bytes that it printed"
+
+
 def expand_nodes(text: str) -> tuple[str, ...]:
     """Expand Slurm's ``node[01-03,7],login``; text without such ranges is one name per comma."""
     return tuple(name for part in re.findall(r"(?:[^,\[]|\[[^\]]*\]?)+", text) for name in _expand(part))

@@ -239,6 +239,9 @@ class LocalExecutor:
         if record is not None and record.finished is not None:
             reason = "cancelled, or its processes were killed" if record.cancelled else ""
             reason = files.SUSPENDED if record.suspended else reason
+            if not reason and not files.output_seen(request.directory, record):
+                # The record is durable, and the output is not: a power failure takes its last half minute.
+                reason = files.output_hidden(record)
             return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
         if owners is None:
             return self._unclaimed(request)

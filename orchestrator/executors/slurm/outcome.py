@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.executors.attempt.record import SUSPENDED, expand_nodes
+from orchestrator.executors.attempt.record import SUSPENDED, expand_nodes, output_hidden
 from orchestrator.executors.attempt.worker import HEARTBEAT, OVERRUN, OWNER
 from orchestrator.executors.slurm import states
 from orchestrator.executors.slurm.commands import Job
@@ -219,7 +219,7 @@ def _fault(evidence: Evidence, record: AttemptRecord, state: str) -> str:
     """Return what ended an attempt that did not end by itself or at its limit, or hides what it printed."""
     # A program that received a signal may print its results and exit with 0: that is no measurement.
     if not evidence.output_seen:
-        return f"the file system does not show the {record.printed} bytes that it printed"
+        return output_hidden(record)
     if record.timed_out or (record.exit_code == 0 and not record.cancelled):
         return ""
     if record.suspended and not states.from_outside(state):

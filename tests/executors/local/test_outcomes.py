@@ -71,6 +71,19 @@ def test_what_was_killed_with_its_owners_is_lost_and_charged_up_to_its_last_sign
         assert f"{expected:.0f} s" in observation.reason
 
 
+@pytest.mark.parametrize("exit_code", [0, 3])
+def test_a_power_failure_that_took_what_was_printed_is_no_failure_of_the_application(
+    machine: ExecutorUnderTest, exit_code: int
+) -> None:
+    request = machine.request(f"echo time: 3; exit {exit_code}\n")
+    run(LocalExecutor(slots=1), request)
+    assert not one(LocalExecutor(slots=1), request).reason
+    os.truncate(request.directory / "stdout", 0)
+    found = one(LocalExecutor(slots=1), request)
+    assert found.state is AttemptState.FINISHED
+    assert found.reason == "the file system does not show the 8 bytes that it printed"
+
+
 def test_what_began_later_than_the_clock_says_now_is_charged_what_was_reserved(prepared: Prepared) -> None:
     request = killed(prepared, "echo begun\nexec sleep 600\n")
     edit_record(request, started=storage.iso(time.time() + 3600))
