@@ -79,9 +79,9 @@ def _stopped_by(what: str, error: OSError) -> JournalWriteError:
 
 
 def _unusable(what: str, path: Path, error: OSError) -> JournalError:
-    """Return the error to raise for an unusable file; after a full disk, the campaign can be resumed."""
+    """Return the error to raise for an unusable file; after a full disk, the same can be tried again."""
     if error.errno in FULL:
-        remedy = "Nothing is lost: free some space, then resume the campaign"
+        remedy = "Nothing is lost: free some space, then repeat the command"
         return JournalWriteError(f"{what} {path}: {error.strerror}. {remedy}")
     remedy = ""
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -404,7 +404,9 @@ def test_a_full_disk_names_the_file_and_leaves_the_campaign_file_as_it_was(
         return descriptor
 
     monkeypatch.setattr(os, "open", full)
-    with pytest.raises(JournalWriteError, match=rf"{file}: No space left on device.*resume"):
+    with pytest.raises(
+        JournalWriteError, match=rf"{file}: No space left on device.*(resume it|repeat the command)$"
+    ):
         session.run(load("stop.budget=3", "stop.patience=4"), tmp_path)
     monkeypatch.undo()
     if file == loader.CAMPAIGN_FILE:

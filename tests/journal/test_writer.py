@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import JournalError, JournalWriteError
-from orchestrator.journal import events
+from orchestrator.journal import events, writer
 from orchestrator.journal.codec import Entry, encode
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.writer import Journal
@@ -48,6 +48,20 @@ def test_a_second_controller_is_refused_and_told_who_the_first_is(tmp_path: Path
     assert "held by another controller" in second.stderr
     assert f"pid {os.getpid()}" in second.stderr and os.uname().nodename in second.stderr
     with Journal(tmp_path):  # and free again afterwards
+        pass
+
+
+def test_where_nothing_was_begun_a_full_disk_leaves_nothing_to_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(writer, "write_atomically", full)
+    with (
+        pytest.raises(JournalWriteError, match=r"free some space, then repeat the command$"),
+        Journal(tmp_path),
+    ):
         pass
 
 
