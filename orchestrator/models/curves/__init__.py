@@ -7,7 +7,7 @@ and a draw) of those that stand for all; its *weight* is its probability.
 The way of a fit, from file to file:
 
 1. `modeler`: call paths that were measured at the same points; `screening` leaves out those that a formula
-   alone explains; `sharing`: what the others say of each.
+   alone explains; `sharing`: what others make of formulas.
 2. `design`: what these call paths share, by `features` of the points.
 3. `prior`: draws of sizes, which `sizes` has as learned from measured data.
 4. `evidence`: how probable values are around curves, formulas and both; `scatter`: what repetitions allow.

@@ -18,7 +18,7 @@ from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.curves.scatter import Scatter
 from orchestrator.models.curves.screening import screened
-from orchestrator.models.curves.sharing import from_others
+from orchestrator.models.curves.sharing import doubt
 from orchestrator.models.curves.weighing import explain
 from orchestrator.models.groupwise import by_group
 from orchestrator.models.noise import AGGREGATES, GUESSED, Located
@@ -85,11 +85,11 @@ def fit(
             Scatter(sigma=float(sigma), freedom=float(freedom))
             for sigma, freedom in zip(located.sigma, located.freedom, strict=True)
         ]
-        rows, favour = list(range(len(group.labels))), np.zeros(len(group.labels))
+        rows, doubts = list(range(len(group.labels))), np.zeros(len(group.labels))
         if known is not None:
             seen = screened(design, located.log_value, scatter, known.first, sizes)
             rows = [k for k in rows if not seen.suffices[k]]
-            favour = from_others(seen.log_odds, [metric for _, metric in group.labels])
+            doubts = doubt(seen.log_odds, [metric for _, metric in group.labels])
         explained = explain(
             design,
             located.log_value[rows],
@@ -97,7 +97,7 @@ def fit(
             None if known is None else [known.formulas(k) for k in rows],
             sizes,
             _counting(group.parameters) if saturates else (),
-            favour[rows],
+            doubts[rows],
         )
         forms = [None if known is None else known.forms[k] for k in rows]
         return [

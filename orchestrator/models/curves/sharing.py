@@ -1,4 +1,4 @@
-"""How probable formulas are for one call path because of what explains the others of the same program."""
+"""How much formulas are to be doubted for one call path because no formula explains others of its program."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _BEFOREHAND = 2.0
 _STEPS, _SAME = 100, 1e-6
 
 
-def from_others(log_odds: Floats, metrics: Sequence[str]) -> Floats:
-    """Return how much more probable formulas are for each call path, because of the others.
+def doubt(log_odds: Floats, metrics: Sequence[str]) -> Floats:
+    """Return how much less probable formulas are for each call path, because of the others.
 
-    The share of the call paths of a program that formulas explain is unknown. What explains the others tells
-    of it (collapsed variational Bayes of a mixture: Asuncion et al., On smoothing and inference for topic
-    models, UAI 2009, equation 13).
+    The share of the call paths of a program that formulas explain is unknown, and what explains the others
+    shows it (collapsed variational Bayes of a mixture: Asuncion et al., On smoothing and inference for topic
+    models, UAI 2009, equation 13). A share of more than one half does not make formulas more probable: each
+    was chosen among thousands, so that one fits says little for another one.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def from_others(log_odds: Floats, metrics: Sequence[str]) -> Floats:
 
     Returns
     -------
-    Natural logarithm, shape (call paths,); 0 for one that is alone.
+    Natural logarithm of a factor of at most 1, shape (call paths,); 0 for one that is alone.
     """
     result, names = np.zeros(len(log_odds)), np.array(metrics)
     for metric in dict.fromkeys(metrics):
@@ -42,7 +43,7 @@ def from_others(log_odds: Floats, metrics: Sequence[str]) -> Floats:
 
 
 def _of_program(log_odds: Floats) -> Floats:
-    """Return the same for call paths of one metric."""
+    """Return the doubt for call paths of one metric."""
     own = np.zeros(len(log_odds))
     for _ in range(_STEPS):
         explained = expit(log_odds + own)
@@ -50,4 +51,4 @@ def _of_program(log_odds: Floats) -> Floats:
         before, own = own, np.log((_BEFOREHAND + others[0]) / (_BEFOREHAND + others[1]))
         if np.abs(own - before).max() < _SAME:
             break
-    return own
+    return np.minimum(own, 0.0)

@@ -112,7 +112,7 @@ def weigh(
     scatter: Sequence[Scatter],
     formulas: Sequence[Formulas],
     regimes: Sequence[Regimes] | None,
-    favour: Floats,
+    doubts: Floats,
 ) -> WeighedFormulas:
     """Weigh formulas, and regimes as further ones.
 
@@ -128,9 +128,8 @@ def weigh(
         Logarithm of the location of the values, shape (call paths, points).
     scatter, formulas, regimes
         Of every call path.
-    favour
-        Natural logarithm of how much more probable formulas are because of other call paths, shape (call
-        paths,).
+    doubts
+        As `orchestrator.models.curves.sharing.doubt` returns them.
     """
     design = draws.process.design
     plausible = log_plausible(draws.noise_of_formulas, design, scatter)
@@ -150,7 +149,7 @@ def weigh(
         columns=columns,
         begin=begin,
         log_mass=(
-            log_of_few[pattern[first]] + odds + columns.log_price - price + price[first] + favour[callpath]
+            log_of_few[pattern[first]] + odds + columns.log_price - price + price[first] + doubts[callpath]
         ),
         given=given,
         pattern=pattern,

@@ -42,7 +42,7 @@ class _Callpath:
     # formulas, regimes: None where there are none.
     formulas: Formulas | None
     regimes: Regimes | None
-    favour: float  # natural logarithm of how much more probable formulas are because of other call paths
+    doubt: float  # natural logarithm of how probable formulas remain because of other call paths
 
 
 def explain(
@@ -52,7 +52,7 @@ def explain(
     formulas: Sequence[Formulas] | None,
     sizes: Sizes,
     counting: Sequence[int] = (),
-    favour: Floats | float = 0.0,
+    doubts: Floats | float = 0.0,
 ) -> list[Explanations]:
     """Weigh the explanations of call paths that were measured at the points of a design.
 
@@ -68,16 +68,15 @@ def explain(
         Of curves alone.
     counting
         Columns of the points whose product is the number of processes; none where nothing counts them.
-    favour
-        Natural logarithm of how much more probable formulas are because of other call paths, of all, or shape
-        (call paths,).
+    doubts
+        As `orchestrator.models.curves.sharing.doubt` returns them, or the same for all.
     """
     curves = alone(design.points.shape[1], sizes)
     logs = of_curves(design, curves, log_value) + log_plausible(curves.noise, design, scatter)
     logs -= np.log(len(curves.noise))
     draws = AllDraws.of(design, curves)
     regimes = None if formulas is None else fit_regimes(design, log_value, counting)
-    favoured = np.broadcast_to(favour, len(log_value)).tolist()
+    doubted = np.broadcast_to(doubts, len(log_value)).tolist()
     callpaths = [
         _Callpath(
             log_value=log_value[k],
@@ -85,7 +84,7 @@ def explain(
             scatter=scatter[k],
             formulas=None if formulas is None else formulas[k],
             regimes=None if regimes is None else regimes[k],
-            favour=favoured[k],
+            doubt=doubted[k],
         )
         for k in range(len(log_value))
     ]
@@ -119,8 +118,8 @@ def _weighed(draws: AllDraws, callpaths: Sequence[_Callpath], log_value: Floats)
     regimes = [item.regimes for item in callpaths if item.regimes is not None]
     if not formulas:
         return WeighedFormulas.none(len(callpaths), *draws.process.design.projection.shape)
-    favour = np.array([item.favour for item in callpaths])
-    return weigh(draws, log_value, [item.scatter for item in callpaths], formulas, regimes or None, favour)
+    doubts = np.array([item.doubt for item in callpaths])
+    return weigh(draws, log_value, [item.scatter for item in callpaths], formulas, regimes or None, doubts)
 
 
 def _explanations(
