@@ -63,6 +63,12 @@ def test_without_room_for_machine_code_it_serves_this_process(
     assert not _calls_of_a_later_process([1, 2]).stats.cache_hits
 
 
+def test_without_a_place_for_machine_code_it_serves_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither beside the source nor in the user's cache."""
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    assert not _calls_of_a_later_process([1, 2]).stats.cache_hits
+
+
 def test_machine_code_that_was_cut_is_made_again(kept: Path) -> None:
     _calls_of_a_later_process([1])
     for file in kept.rglob("*.nb[ci]"):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.models.base import Floats
-from orchestrator.models.machine_code import compiled
 from orchestrator.models.pmnf import exhaustive, hypotheses, kernels, modeler
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.fit import columns, fit
@@ -135,22 +131,3 @@ def test_nothing_is_compiled_twice() -> None:
     loops = [kernels.coefficients_loop, kernels.residuals_loop, exhaustive.nearly_best, swept_residuals]
     loops += [hypotheses.canonical]
     assert [len(loop.signatures) for loop in loops] == [1] * len(loops)  # type: ignore[attr-defined]
-
-
-def test_where_machine_code_cannot_be_kept_it_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, njit = [], numba.njit
-
-    def nowhere(function: Callable[..., object], *, cache: bool = False, **options: object) -> object:
-        kept.append(cache)
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return njit(function, **options)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(numba, "njit", nowhere)
-
-    @compiled
-    def twice(x: float) -> float:
-        return 2 * x
-
-    assert twice(3.0) == 6.0
-    assert kept == [True, False]
