@@ -27,11 +27,11 @@ Truth = Callable[[dict[str, float]], float]
 
 
 def tuning(n: int, seed: int, truth: Truth) -> dict[Point, tuple[float, ...]]:
-    """Six parameters, one of them a category, drawn at random, with 3 % noise."""
+    """Five parameters, one of them a category, drawn at random, with 3 % noise."""
     rng = np.random.default_rng(seed)
     found: dict[Point, tuple[float, ...]] = {}
     while len(found) < n:
-        values = {name: float(np.exp(rng.uniform(0, 5))) for name in "abcde"}
+        values = {name: float(np.exp(rng.uniform(0, 5))) for name in "abcd"}
         layout = int(rng.integers(3))
         time = truth({**values, "layout": layout}) * np.exp(rng.normal(0, 0.03))
         found[Point.of({**values, "layout": ("zdg", "gdz", "dgz")[layout]})] = (float(time),)
@@ -46,7 +46,7 @@ def jumps(v: dict[str, float]) -> float:
     )
 
 
-NAMES = (*"abcde", "layout")
+NAMES = (*"abcd", "layout")
 
 
 @pytest.fixture(scope="module")
