@@ -336,17 +336,19 @@ def _crossing(n: Floats, efficiency: Floats, target: float) -> float | None:
 
 
 def _falls(known: Measurements, processes: Processes) -> float:
-    """Return the power of N with which measured times fall or rise, a median over problems.
+    """Return the power of N with which measured times fall or rise, a median over the longer half of problems.
 
-    The call path with the largest times decides: communication alone may take longer on more processes.
+    The call path with the largest times decides: communication alone may take longer on more processes. So
+    do the problems that take longest on the fewest: what small ones take may hardly depend on N.
     """
     times = [item for item in known.items if unit_of(item.metric) == "s"]
     largest = max(times, key=lambda item: sum(map(sum, item.values.values())), default=None)
-    slopes = [] if largest is None else list(_slopes(largest, processes))
-    return float(np.median(slopes)) if slopes else -1.0
+    slopes = [] if largest is None else [slope for _, slope in sorted(_slopes(largest, processes))]
+    return float(np.median(slopes[-max(1, len(slopes) // 2) :])) if slopes else -1.0
 
 
-def _slopes(item: Measurement, processes: Processes) -> Iterator[float]:
+def _slopes(item: Measurement, processes: Processes) -> Iterator[tuple[float, float]]:
+    """Yield the time of each problem on the fewest processes, and the power of N up to the most."""
     names = set(processes.names)
     problems: dict[tuple[tuple[str, object], ...], list[tuple[float, float]]] = {}
     for point, values in item.values.items():
@@ -358,7 +360,7 @@ def _slopes(item: Measurement, processes: Processes) -> Iterator[float]:
     for runs in problems.values():
         (n0, first), (n1, last) = min(runs), max(runs)
         if n1 > n0:
-            yield float(np.log(last / first) / np.log(n1 / n0))
+            yield first, float(np.log(last / first) / np.log(n1 / n0))
 
 
 def _numbers(known: Measurements, name: str) -> Iterable[float]:

@@ -98,6 +98,12 @@ def test_weak_scaling() -> None:
     assert curve_and_limit(model, study, Point.of(p=16, n=40), 0.5)[1].processes == pytest.approx(11, abs=1)
 
 
+def test_small_problems_that_hardly_fall_are_no_weak_scaling() -> None:
+    known = measured(lambda p, n: 1 + 0.3 * n / p + 0.1 * np.log2(p), ranks=(4, 8, 16, 32, 64))
+    study = Study.of(known, ONE)
+    assert not study.weak and study.reason == "times fall with processes"
+
+
 def test_relative_to_the_fewest_measured_processes() -> None:
     known = measured(amdahl, ranks=(4, 8, 16))
     study = Study.of(known, ONE, "strong")
