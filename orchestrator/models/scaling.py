@@ -336,7 +336,7 @@ def _crossing(n: Floats, efficiency: Floats, target: float) -> float | None:
 
 
 def _falls(known: Measurements, processes: Processes) -> float:
-    """Return the power of N with which measured times fall or rise, a median over the longer half of problems.
+    """Return the power of N with which measured times fall or rise: a median over the longer problems.
 
     The call path with the largest times decides: communication alone may take longer on more processes. So
     do the problems that take longest on the fewest: what small ones take may hardly depend on N.
