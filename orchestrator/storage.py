@@ -89,21 +89,28 @@ def file_hash(path: Path) -> str | None:
 
 def shortage(directory: Path) -> str:
     """Return what is free where a directory is if the disk is full; empty if it is not, or if unknown."""
-    try:
-        space = os.statvfs(directory)
-    except OSError:
+    space = _space(directory)
+    if space is None:
         return ""
     free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     files = space.f_favail if space.f_files else math.inf  # some file systems count none
     full = free < min(_LEAST_BYTES, _LEAST_SHARE * total) or files < _LEAST_FILES
-    return free_at(directory) if full else ""
+    return _free(space, directory) if full else ""
 
 
 def free_at(directory: Path) -> str:
     """Return what is free where a directory is, for people; empty where that is not known."""
+    space = _space(directory)
+    return "" if space is None else _free(space, directory)
+
+
+def _space(directory: Path) -> os.statvfs_result | None:
     try:
-        space = os.statvfs(directory)
+        return os.statvfs(directory)
     except OSError:
-        return ""
+        return None
+
+
+def _free(space: os.statvfs_result, directory: Path) -> str:
     files = f" and {space.f_favail} files" if space.f_files and space.f_favail < _LEAST_FILES else ""
     return f"{space.f_bavail * space.f_frsize / 1e6:.4g} MB{files} free at {directory}"
