@@ -22,6 +22,9 @@ KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
 # Seconds after a child's end in which a signal to this process counts as its cause. Slurm signals all
 # processes of a job within 10 ms, the youngest first, as seen with four busy processes per core.
 _AFTERMATH = 0.05
+# Seconds after a continuation in which an end from outside follows. Slurm asks each step of a job to go on,
+# and then each to end; a busy machine takes a while from the one to the other.
+CONTINUED = 1.0
 _LONGEST_SLEEP = 86400.0  # seconds; the system call's number of them is finite
 _CANCEL = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _CONTINUE = signal.SIGCONT  # ends a suspension; Slurm sends it before SIGTERM, too
@@ -172,7 +175,7 @@ def _told(received: signal.struct_siginfo | None) -> str:
     """Return what a signal to this process says of its child; empty if it says nothing."""
     if received is None or received.si_signo == signal.SIGCHLD:
         return ""
-    ends = received.si_signo in _CANCEL or signal.sigtimedwait(_CANCEL, _AFTERMATH)
+    ends = received.si_signo in _CANCEL or signal.sigtimedwait(_CANCEL, CONTINUED)
     return "cancelled" if ends else "suspended"
 
 

@@ -348,7 +348,8 @@ def _guard(attempt: _Attempt, worker: int) -> int:
             processes.kill(worker, SIGTERM)
         elif how == "suspended":  # Slurm may tell only the first process of a job; the worker ends it now
             processes.kill(worker, SIGCONT)
-            deadline = max(deadline, time.monotonic() + TERM_GRACE + KILL_WAIT + GUARD_SLACK)
+            needs = processes.CONTINUED + TERM_GRACE + KILL_WAIT + GUARD_SLACK
+            deadline = max(deadline, time.monotonic() + needs)
         elif time.monotonic() >= deadline and processes.descendants() != [worker]:
             break  # the worker was stopped; a worker without children still tries to write the record
         _touch(CLAIM)

@@ -138,11 +138,15 @@ def test_a_run_while_which_the_machine_slept_is_no_measurement(
     assert record.finished is not None and record.finished - record.started < 60  # sleep is not charged
 
 
-def test_a_cancellation_that_begins_with_a_continuation_is_no_suspension(prepared: Prepared) -> None:
+@pytest.mark.parametrize("busy", [0.0, 0.3])
+def test_a_cancellation_that_begins_with_a_continuation_is_no_suspension(
+    prepared: Prepared, busy: float
+) -> None:
     request = prepared("echo begun\nsleep 600\n")
     with start(request) as process:
         wait_for_file(request.directory / "stdout")
         process.send_signal(signal.SIGCONT)
+        time.sleep(busy)
         process.terminate()
     record = files.read_record(request.directory)
     assert record is not None and record.cancelled and not record.suspended
