@@ -21,7 +21,7 @@ from orchestrator.readers.entries import (
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
 from orchestrator.readers.reading import EVERYTHING, Reading
-from orchestrator.readers.table import DELIMITERS, read_csv, read_parquet
+from orchestrator.readers.table import is_table, read_csv, read_parquet
 from orchestrator.types import Measurements
 from orchestrator.units import SIZE
 
@@ -30,7 +30,7 @@ def load(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:
     """Load measurements from files and CUBE sets; several paths are put together.
 
     The format is recognised by the content: sets of CUBE or Caliper profiles and Ramble workspaces
-    (folders), Extra-P text, JSON (both), JSON Lines, results of Ramble and ReFrame, CSV, Parquet.
+    (folders), Extra-P text, JSON (both), JSON Lines, results of Ramble and ReFrame, tables of text, Parquet.
 
     Parameters
     ----------
@@ -137,12 +137,13 @@ def _file(path: Path, reading: Reading) -> Measurements:
         return _of_responses(_json(path, text, reading.parameters), reading, source)
     if start.split()[:1] and start.split()[0] in KEYWORDS:
         return _of_responses(read_text(text, source), reading, source)
-    if any(delimiter in start for delimiter in DELIMITERS):
+    if is_table(text):
         return read_csv(text, source, reading)
     raise ReadError(
         f"{source}: format not recognised from {start.strip()[:40]!r}; tried Extra-P text (starts with "
-        f"{', '.join(KEYWORDS)}), JSON and JSON Lines (start with '{{'), CSV (a header with commas, "
-        "semicolons or tabulators), Parquet, profiles of CUBE or Caliper (a folder)"
+        f"{', '.join(KEYWORDS)}), JSON and JSON Lines (start with '{{'), tables (a header, "
+        "and commas, semicolons, tabulators or blanks between the fields), Parquet, profiles of CUBE or "
+        "Caliper (a folder)"
     )
 
 

@@ -4,8 +4,8 @@ Long: one row per value, with the columns ``callpath``, ``metric``, ``value`` an
 row per point (and call path), with one column per parameter and per metric. Rows that agree in all but the
 values are repetitions, in the order of the rows. A column ``repetition`` (or ``rep``) is ignored.
 
-CSV is read by the `csv` module, not by pandas: it knows the line of every row, which errors name, and a small
-file is read before pandas would be imported.
+Text is read by the `csv` module, not by pandas: it knows the line of every row, which errors name, and a
+small file is read before pandas would be imported.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.columns import (
@@ -53,8 +55,11 @@ from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.types import Measurements, Value
 from orchestrator.units import count
 
-DELIMITERS = (",", ";", "\t")
+if TYPE_CHECKING:
+    from _csv import Reader
 
+_DELIMITERS = (",", ";", "\t")
+_BLANK = " "  # or several
 _WITHIN_NUMBER = re.compile(r"(?<=\d),(?=\d)", re.ASCII)
 _PANDAS_INDEX = "__index_level_"  # row labels, where they are more than row numbers
 
@@ -62,11 +67,12 @@ Row = tuple[str, Sequence[object]]  # where it was found, and a text or number p
 
 
 def read_csv(text: str, source: str, reading: Reading = EVERYTHING) -> Measurements:
-    """Read a CSV file; comma, semicolon or tabulator separate the fields.
+    """Read a table of text; comma, semicolon, tabulator or, without any of these, blanks separate the fields.
 
     Where commas do not, they may be those of decimal numbers: see `orchestrator.readers.entries.with_points`.
     Lines that start with ``#`` are skipped before the header, and after it where they do not have as
-    many fields as the header. Where rows have one field more than the header and begin with row numbers, the
+    many fields as the header. Without a header, the last of them before the rows names the columns, if it has
+    a name for each. Where rows have one field more than the header and begin with row numbers, the
     header lacks the name of that column, which is left out with a note.
 
     A column is named as in the header or by its position from 0, as ``2=ppn`` also with another name. Where
@@ -86,22 +92,23 @@ def read_csv(text: str, source: str, reading: Reading = EVERYTHING) -> Measureme
     ReadError
         With file and line.
     """
-    lines = list(_csv_rows(text, source))
-    header, rows = _split(lines, reading, source)
+    delimiter = _delimiter(text)
+    lines = list(_csv_rows(text, delimiter, source))
+    header, rows, named = _split(lines, _comment(text, delimiter), reading, source)
     places: Sequence[str] = [place for place, _ in rows]
     fields: Sequence[list[str]] = [row for _, row in rows]
     where = lines[0][0] if lines else source
     header, fields = _without_empty_ends(header, fields)
-    pointed = None if _delimiter(text) == "," else with_points(fields)
+    pointed = None if delimiter == "," else with_points(fields)
     commas = [] if pointed is None else ["commas in numbers are taken for decimal points"]
     columns, assumed = fitting(header, pointed or fields, reading, places.__getitem__)
     chosen, more = layout(columns, where, reading, pointed or fields)
-    notes = (*assumed, *commas, *more)
+    notes = (*named, *assumed, *commas, *more)
     read = zip(places, pointed or fields, strict=True)
     try:
         return _assembled(chosen, reading, read, _from_text, source, notes)
     except ReadError as error:
-        if _delimiter(text) == "," or NO_COMMAS not in str(error):
+        if delimiter == "," or NO_COMMAS not in str(error):
             raise
         raise ReadError(f"{error}{_not_decimal(header, fields, places)}") from error
 
@@ -134,35 +141,80 @@ def _without_empty_ends(
 
 
 def _split(
-    lines: Sequence[tuple[str, list[str]]], reading: Reading, source: str
-) -> tuple[Sequence[str], Sequence[tuple[str, list[str]]]]:
-    """Return the names of the columns, and the rows of values."""
+    lines: Sequence[tuple[str, list[str]]], comment: Sequence[str], reading: Reading, source: str
+) -> tuple[Sequence[str], Sequence[tuple[str, list[str]]], Sequence[str]]:
+    """Return the names of the columns, the rows of values, and notes on the names.
+
+    ``comment`` are the fields of the last comment before them, which may name the columns.
+    """
     where, first = lines[0] if lines else (source, [])
     headed = len(first) >= 2 and is_header(first)
     if reading.names is not None:
-        return reading.names, lines[headed:]
+        return reading.names, lines[headed:], ()
     if headed:
-        return first, lines[1:]
+        return first, lines[1:], ()
+    if len(comment) == len(first) >= 2 and is_header(comment):
+        return comment, lines, ["the comment above the rows is taken for the header"]
     if first and by_position(reading):
-        return numbered(len(first)), lines
+        return numbered(len(first)), lines, ()
     raise ReadError(
         f"{where}: no header line naming the columns; add one, e.g. p,s,callpath,metric,value, or name them "
         "all (--names p,s,time --parameters p,s)"
     )
 
 
+def is_table(text: str) -> bool:
+    """Return whether a text may be a table: its first line has a delimiter, or blanks part numbers."""
+    first = next(_lines(text), "")
+    return any(delimiter in first for delimiter in _DELIMITERS) or _is_blank_separated(text)
+
+
 def _delimiter(text: str) -> str:
     """Return the most frequent delimiter of the first line; commas within numbers are none beside others."""
-    first = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
-    other = max(DELIMITERS[1:], key=first.count)
-    if other in first and "," not in _WITHIN_NUMBER.sub("", first):
-        return other
-    return max(DELIMITERS, key=first.count)
+    first = next(_lines(text), "")
+    other = max(_DELIMITERS[1:], key=first.count)
+    if "," not in _WITHIN_NUMBER.sub("", first):
+        if other in first:
+            return other
+        if _is_blank_separated(text):
+            return _BLANK
+    return max(_DELIMITERS, key=first.count)
 
 
-def _csv_rows(text: str, source: str) -> Iterator[tuple[str, list[str]]]:
-    stream = io.StringIO(text, newline="")
-    lines = csv.reader(stream, delimiter=_delimiter(text), skipinitialspace=True, strict=True)
+def _is_blank_separated(text: str) -> bool:
+    """Return whether blanks part the first two lines into fields: as many, or one more below the header."""
+    first, second = (_parted(line, _BLANK) for line in (*islice(_lines(text), 2), "", "")[:2])
+    return len(first) >= 2 and len(second) - len(first) in (0, 1) and any(map(is_number, second))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines that are neither empty nor comments."""
+    return (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith("#"))
+
+
+def _comment(text: str, delimiter: str) -> list[str]:
+    """Return the fields of the last comment before the rows; empty where there is none."""
+    before = takewhile(lambda line: not line.strip() or line.lstrip().startswith("#"), io.StringIO(text))
+    comments = [line for line in before if line.strip()]
+    return _parted(comments[-1].lstrip("# \t"), delimiter) if comments else []
+
+
+def _parted(line: str, delimiter: str) -> list[str]:
+    """Return the fields of one line."""
+    try:
+        return [field.strip() for field in next(_reader([line], delimiter), [])]
+    except csv.Error:  # of a comment, or of what is no table
+        return []
+
+
+def _reader(lines: Iterable[str], delimiter: str) -> Reader:
+    if delimiter == _BLANK:
+        lines = (" ".join(line.split()) for line in lines)  # aligned columns, and tabulators among blanks
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+
+
+def _csv_rows(text: str, delimiter: str, source: str) -> Iterator[tuple[str, list[str]]]:
+    lines = _reader(io.StringIO(text, newline=""), delimiter)
     width = 0
     while True:
         line = lines.line_num + 1
@@ -173,7 +225,7 @@ def _csv_rows(text: str, source: str) -> Iterator[tuple[str, list[str]]]:
         if fields is None:
             return
         row = [field.strip() for field in fields]
-        comment = bool(row) and row[0].startswith("#") and len(row) != width
+        comment = bool(row) and row[0].startswith("#") and (len(row) != width or delimiter == _BLANK)
         if comment or not any(row):
             continue
         width = width or len(row)

@@ -118,7 +118,7 @@ def test_parameters_of_a_table_can_be_named(tmp_path: Path) -> None:
             "a.txt",
             b"Elapsed time = 7\n",
             "format not recognised from 'Elapsed time = 7'; tried Extra-P text (starts with PARAMETER, "
-            "POINTS, METRIC, REGION, DATA), JSON and JSON Lines (start with '{'), CSV (a header",
+            "POINTS, METRIC, REGION, DATA), JSON and JSON Lines (start with '{'), tables (a header",
         ),
         ("a.txt", b"PARAMETER p\n\n\xff", "a.txt:3: not UTF-8 text (byte 0xff); convert it, for"),
         ("a.cubex", b"xyz", "a.cubex: one profile does not say at which point it was measured"),

@@ -218,6 +218,31 @@ def test_delimiters_comments_and_row_numbers(delimiter: str) -> None:
     assert got.items == (Measurement("<root>", "<default>", {A: (1.5,), B: (2.0,)}),)
 
 
+def test_blanks_separate_fields_where_nothing_else_does() -> None:
+    """As programs that plot read them, and as R writes them: aligned, or with quoted names of rows."""
+    aligned = "  p   s  value\n  1  10    1.5\n\n 2 \t10   0.5  \n"
+    of_r = '"p" "s" "value"\n"1" 1 10 1.5\n"2" 2 10 0.5\n'
+    for text in (aligned, of_r, aligned.replace(".", ",")):
+        got = read(text)
+        assert got.items == (Measurement("<root>", "<default>", {A: (1.5,), B: (0.5,)}),)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " ", "   "])
+def test_without_a_header_a_comment_above_the_rows_may_name_the_columns(delimiter: str) -> None:
+    """As `numpy.savetxt` writes its header."""
+    text = "# by hand\n# p,s,time\n1.0e+00,1.0e+01,1.5e+00\n2,10,0.5\n# the end\n".replace(",", delimiter)
+    got = read(text, responses=["time"])
+    assert got.items == (Measurement("<root>", "time", {A: (1.5,), B: (0.5,)}),)
+    assert got.notes[0] == "in.csv: the comment above the rows is taken for the header"
+    assert read("#p,s,time\np,s,seconds\n1,10,1.5\n", responses=["seconds"]).points == (A,)
+
+
+@pytest.mark.parametrize("comment", ["# p,s", "# 1,10,3", "# by hand", '# "p,s,value', ""])
+def test_other_comments_are_no_header(comment: str) -> None:
+    with pytest.raises(ReadError, match=r"in\.csv:\d: no header line naming the columns"):
+        read(f"{comment}\n1,10,1.5\n2,10,0.5\n")
+
+
 def test_quoted_call_paths_may_contain_delimiters_and_line_ends() -> None:
     got = read('p,callpath,metric,value\n1,"f(int, int)->g\nh",time,1\n2,"f",time,x\n'.replace("x", "2"))
     assert [item.callpath for item in got.items] == ["f(int, int)->g\nh", "f"]
@@ -241,6 +266,7 @@ def test_categories_are_texts() -> None:
         ("callpath,time\nmain,1\n", r"in\.csv: no parameters"),
         ("p,value\n", r"in\.csv: no measurements"),
         ("p,value\n1,2\n\n3\n", r"in\.csv:4: 1 fields, but 2 columns"),
+        ("p   value\n1   2\n\n3\n", r"in\.csv:4: 1 fields, but 2 columns"),
         ("p,value\n1.5,2,3\n", r"in\.csv:2: 3 fields, but 2 columns \(p, value\), so it is not known"),
         ("p,value\n1,2\n2,2,3\n", r"in\.csv:3: 3 fields, but 2 columns"),
         ("p,n,17,value\n1,2,3,4\n", r"in\.csv:1: no header line naming the columns"),
