@@ -98,6 +98,13 @@ def shortage(directory: Path) -> str:
     return _free(space, directory) if full else ""
 
 
+def remedy(error: OSError) -> str:
+    """Return what to do about a write that failed for want of space (`FULL`); empty for other reasons."""
+    if error.errno == errno.EFBIG:
+        return "allow larger files (ulimit -f says how large they may be)"
+    return "free some space" if error.errno in FULL else ""
+
+
 def free_at(directory: Path) -> str:
     """Return what is free where a directory is, for people; empty where that is not known."""
     space = _space(directory)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchestrator.api import points
 from orchestrator.errors import CampaignError
-from orchestrator.storage import FULL
+from orchestrator.storage import remedy
 from orchestrator.types import Measurements, Point, Value, format_value
 from orchestrator.units import did_you_mean
 
@@ -125,8 +125,8 @@ def write(path: Path, content: str | bytes) -> None:
     try:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        remedy = "free some space" if error.errno in FULL else "name another file"
-        raise CampaignError(f"cannot write {path}: {error.strerror}; {remedy}") from error
+        what = remedy(error) or "name another file"
+        raise CampaignError(f"cannot write {path}: {error.strerror}; {what}") from error
 
 
 def parse_point(text: str, known: Measurements) -> Point:

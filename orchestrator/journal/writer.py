@@ -18,7 +18,7 @@ from orchestrator.errors import JournalError, JournalWriteError
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry, encode
 from orchestrator.journal.file import FILE_NAME, Position, scan
-from orchestrator.storage import FULL, write_atomically
+from orchestrator.storage import FULL, remedy, write_atomically
 
 LOCK_NAME = "controller.lock"
 HOLDER_NAME = "controller.json"
@@ -72,24 +72,22 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _stopped_by(what: str, error: OSError) -> JournalWriteError:
-    remedy = "free some space" if error.errno in FULL else "fix that"
-    return JournalWriteError(
-        f"{what}: {error.strerror}. The campaign has stopped, nothing is lost: {remedy}, then resume it"
-    )
+    then = f"{remedy(error) or 'fix that'}, then resume it"
+    return JournalWriteError(f"{what}: {error.strerror}. The campaign has stopped, nothing is lost: {then}")
 
 
 def _unusable(what: str, path: Path, error: OSError) -> JournalError:
     """Return the error to raise for an unusable file; after a full disk, the same can be tried again."""
     if error.errno in FULL:
-        remedy = "Nothing is lost: free some space, then repeat the command"
-        return JournalWriteError(f"{what} {path}: {error.strerror}. {remedy}")
-    remedy = ""
+        again = f"Nothing is lost: {remedy(error)}, then repeat the command"
+        return JournalWriteError(f"{what} {path}: {error.strerror}. {again}")
+    elsewhere = ""
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        remedy = (
+        elsewhere = (
             ". Only who may write there can continue a campaign or change it: copy the directory when no "
             "attempt is in flight (cp -r), and resume the copy"
         )
-    return JournalError(f"{what} {path}: {error.strerror}{remedy}")
+    return JournalError(f"{what} {path}: {error.strerror}{elsewhere}")
 
 
 Boundary = Callable[[str, Sequence[Entry]], None]

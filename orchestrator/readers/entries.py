@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from orchestrator.errors import MissingInput, ReadError
 from orchestrator.types import Measurement, Measurements, Point, Value
-from orchestrator.units import count
+from orchestrator.units import SIZE, count
 
 DEFAULT_CALLPATH = "<root>"  # as Extra-P calls what a file leaves unnamed
 DEFAULT_METRIC = "<default>"
@@ -43,6 +43,7 @@ _WITH_UNIT = re.compile(r"(.*\S)\s*(?:\[\s*(\S+)\s*\]|\(\s*(\S+)\s*\))")
 _IN_SECONDS = re.compile(r"(.*?)values of (.+) are in seconds from here on", re.DOTALL)  # see `in_seconds`
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NUMBER_AND_UNIT = re.compile(rf"(?P<number>{_NUMBER.pattern})\s*(?P<unit>[^\W\d]+)")
+_COUNTED = re.compile(rf"({_NUMBER.pattern.replace('(', '(?:')})\s*([^\d\s.,;:].*)")  # 4 nodes, 10 %
 _STAMP = re.compile(  # 2026-11-27, 27.11.2026, 11/27/2026, with or without a time of day
     r"(?:\d{4}-\d\d-\d\d|\d\d?([./])\d\d?\1\d{4})(?:[T ]+\d\d?:\d\d.*)?", re.ASCII
 )
@@ -338,14 +339,27 @@ def numbers_as_texts(known: Measurements) -> tuple[str, ...]:
 
 
 def names_like_numbers(known: Measurements) -> Iterator[str]:
-    """Say which parameters are categories whose names look like numbers, as ``1,000`` and ``1 000`` do."""
+    """Say which categories have names that look like numbers: ``1,000``, ``1 000``, ``4 nodes``."""
     for name in known.parameters:
         texts = [value for value in known.values_of(name) if isinstance(value, str)]
         remedies = {text: number_remedy(text) for text in texts if not is_number(text)}
-        if name not in known.categorical and remedies and all(remedies.values()):
+        if not all(remedies.values()):
+            remedies = _numbers_of_one_unit(texts)
+        if name not in known.categorical and remedies:
             text, remedy = next(iter(remedies.items()))
             some = f"parameter {name} is taken for a category, with names such as {text!r}"
             yield f"{some}; if they are numbers, {remedy}"
+
+
+def _numbers_of_one_unit(texts: Sequence[str]) -> dict[str, str]:
+    """Return what to write instead of numbers with the same word or sign behind each; empty for others.
+
+    Sizes, whose words may also differ, have a note of their own.
+    """
+    found = {text: _COUNTED.fullmatch(text) for text in texts if not SIZE.fullmatch(text)}
+    if len({match and match[2] for match in found.values()}) != 1 or len(found) < 2:
+        return {}
+    return {text: f"write {match[1]}" for text, match in found.items() if match}
 
 
 def of_metrics(known: Measurements, metrics: Collection[str], source: str) -> Measurements:

@@ -112,7 +112,7 @@ UNCOMPILED = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 @pytest.mark.slow
-def test_a_full_disk_stops_a_campaign_that_is_then_completed_as_if_nothing_had_happened() -> None:
+def test_a_campaign_whose_journal_may_not_grow_is_completed_as_if_nothing_had_happened() -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     whole = run("run", "campaign.yaml", "--directory", "whole", "--json").document
     full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (12_000, 12_000))
@@ -120,14 +120,13 @@ def test_a_full_disk_stops_a_campaign_that_is_then_completed_as_if_nothing_had_h
     out, err = process.communicate(timeout=300)
     assert process.returncode == 3, err
     assert out == ""
-    assert "journal.jsonl" in err
-    assert "free some space" in err
+    assert "journal.jsonl: File too large" in err and "(ulimit -f" in err
     resumed = run("resume", "full", "--json").document
     assert comparable(resumed) == comparable(whole)
 
 
 @pytest.mark.slow
-def test_a_full_disk_while_rules_change_exits_with_3_and_names_the_file() -> None:
+def test_rules_that_cannot_be_written_exit_with_3_and_name_the_file() -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     assert run("run", "campaign.yaml").code == 0
     before = Path("rehearsal/campaign.yaml").read_bytes()
@@ -135,7 +134,7 @@ def test_a_full_disk_while_rules_change_exits_with_3_and_names_the_file() -> Non
     process = start("resume", "rehearsal", "--set", "stop.budget=6", environment=UNCOMPILED, preexec_fn=full)
     err = process.communicate(timeout=300)[1]
     assert process.returncode == 3, err
-    assert "campaign.yaml: File too large" in err and "free some space" in err
+    assert "campaign.yaml: File too large" in err and "(ulimit -f" in err
     assert Path("rehearsal/campaign.yaml").read_bytes() == before
     assert run("resume", "rehearsal", "--set", "stop.budget=6").code == 0
 

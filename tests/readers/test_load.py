@@ -244,6 +244,8 @@ def test_numbers_that_are_written_as_texts_are_noted(tmp_path: Path) -> None:
         ('p,value\n"1,000",1\n"2,000",2\n', "write 1000, or 1.000, as commas are not read in numbers"),
         ("p;value\n0,5;1\n1.234,5;2\n", "write 0.5, as commas are not read in numbers"),
         ("p;value\n1 000;1\n2 000;2\n", "write 1000"),
+        ("p,value\n1 nodes,1\n2 nodes,2\n", "write 1"),
+        ("p,value\n2.5%,1\n1e1%,2\n", "write 2.5"),
         ("p;value\n1\u202f000,5;1\n2\u202f000,5;2\n", "write 1000.5"),
         ("p;value\n1'000'000;1\n2'000'000;2\n", "write 1000000"),
         ('{"params": {"p": "500"}, "value": 1}\n{"params": {"p": "1 000"}, "value": 2}\n', "write 1000"),
