@@ -7,8 +7,10 @@ from pathlib import Path
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.yaml import dump
 from orchestrator.control import priors
-from orchestrator.journal.file import FILE_NAME, no_campaign, read, require_campaign
+from orchestrator.errors import NoCampaign
+from orchestrator.journal.file import FILE_NAME, holds_campaign, read, require_campaign
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
 from orchestrator.journal.writer import writing
@@ -19,11 +21,15 @@ from orchestrator.types import Parameter, Value
 def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:
     """Read the campaign that a directory holds; its executable must exist only if a run ``starts``.
 
+    Then its file, where it is gone or empty, is first written again from the journal.
+
     Raises
     ------
     JournalError
         If there is none.
     """
+    if starts and holds_campaign(directory) and _is_gone(directory / loader.CAMPAIGN_FILE):
+        _write(directory, dump(replayed(directory).campaign))
     require(directory)
     return priors.with_copy(loader.of_directory(directory, overrides, starts=starts), directory)
 
@@ -31,8 +37,13 @@ def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -
 def require(directory: Path) -> None:
     """Raise ``NoCampaign`` unless a directory holds a campaign."""
     require_campaign(directory)
-    if not (directory / loader.CAMPAIGN_FILE).exists():
-        raise no_campaign(directory, loader.CAMPAIGN_FILE)
+    if _is_gone(directory / loader.CAMPAIGN_FILE):
+        again = f"orchestrator resume {directory} writes it again from the journal"
+        raise NoCampaign(f"{directory}: {loader.CAMPAIGN_FILE} is missing or empty; {again}")
+
+
+def _is_gone(path: Path) -> bool:
+    return not path.exists() or not path.read_bytes().strip()
 
 
 def replayed(directory: Path) -> State:
@@ -72,7 +83,11 @@ def _is_categorical(stated: object, found: Iterable[Value]) -> bool:
 
 def save(chosen: Campaign, directory: Path) -> None:
     """Replace the campaign file of a directory, durably as its journal; on a full disk the old one stays."""
+    _write(directory, loader.dump(chosen))
+
+
+def _write(directory: Path, text: str) -> None:
     path = directory / loader.CAMPAIGN_FILE
     with writing(path):
-        write_atomically(path, loader.dump(chosen), durable=True)
+        write_atomically(path, text, durable=True)
         sync_directory(directory)

@@ -45,8 +45,8 @@ def require_campaign(directory: Path) -> None:
         raise no_campaign(directory)
 
 
-def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
-    """Return the error for a directory without the files of a campaign."""
+def no_campaign(directory: Path) -> NoCampaign:
+    """Return the error for a directory without a journal."""
     begun = directory.with_suffix("") if directory.suffix in YAML_SUFFIXES else directory
     if begun != directory and holds_campaign(begun):
         return NoCampaign(f"{directory} is no campaign directory; did you mean {begun}?")
@@ -55,7 +55,7 @@ def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
         if (meant := closest(directory.name, sorted(beside))) is not None:
             return NoCampaign(f"there is no directory {directory}; did you mean {directory.parent / meant}?")
     absent = "it is a file, no directory" if directory.is_file() else "there is no such directory"
-    why = f"{files} is missing or empty" if directory.is_dir() else absent
+    why = f"{FILE_NAME} is missing or empty" if directory.is_dir() else absent
     return NoCampaign(
         f"{directory} holds no campaign: {why}; begin one with: "
         "orchestrator run CAMPAIGN.yaml --directory DIR"

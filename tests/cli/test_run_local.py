@@ -185,6 +185,21 @@ def test_failed_attempts_are_repeated_as_often_as_the_campaign_says_and_charged(
     assert result.document["cost"]["spent"] > 0
 
 
+def test_a_campaign_file_that_is_gone_is_written_again_from_the_journal() -> None:
+    finished(PROGRAM)
+    kept = Path("tiny/campaign.yaml")
+    before = kept.read_bytes()
+    kept.unlink()
+    refused = run("report", "tiny")
+    assert refused.code == 2
+    assert "tiny: campaign.yaml is missing or empty; orchestrator resume tiny writes it again" in refused.err
+    assert run("resume", "tiny").code == 0
+    assert kept.read_bytes() == before
+    kept.write_text("\n")
+    assert run("resume", "tiny").code == 0
+    assert kept.read_bytes() == before
+
+
 @pytest.mark.slow
 def test_the_budget_is_never_exceeded() -> None:
     # Each run may cost 21 core-seconds and takes far less, so the budget pays for the round one by one.
