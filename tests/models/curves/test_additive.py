@@ -341,7 +341,7 @@ def test_steps_lead_to_more_probable_curves() -> None:
     """Whole steps from a straight line went back and forth between curves that follow nothing."""
     points, log_value = with_slow_runs()
     for structure in structures(2):
-        for sizes in alone(2, learned()).sizes[:20]:
+        for sizes in alone(2, learned()).sizes[:6]:
             found = Additive.of(design_of(points), structure, log_value, sizes, 0.2)
             gains = found.design.gains(Draws(sizes[None], np.array([0.2])))
             (mean,), _ = found.mean(found.design.features(points), gains)
