@@ -7,13 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orchestrator.strategies.base import Choice, Strategy, View
-from orchestrator.strategies.candidates import (
-    Candidate,
-    all_initial_runs,
-    cheapest,
-    cost_text,
-    within_budget,
-)
+from orchestrator.strategies.cpf import next_cheapest
 
 
 def strategy(*, first_round: int = 1000) -> Strategy:
@@ -27,11 +21,6 @@ def strategy(*, first_round: int = 1000) -> Strategy:
 
     def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
         number = first_round if view.round == 1 else view.batch_size
-        runs = cheapest(view, all_initial_runs(view), number)
-
-        def reason(run: Candidate) -> str:
-            return f"full matrix, in the order of cost: {cost_text(view, run)}"
-
-        return within_budget(view, runs, reason)
+        return next_cheapest(view, number, "full matrix, in the order of cost")
 
     return propose

@@ -28,7 +28,7 @@ def strategy(
 
     def choose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
         switch = 8 * len(view.space.parameters) if switch_points is None else switch_points
-        cheap = next_cheapest(view) if len(view.done) < switch else []
+        cheap = next_cheapest(view, view.batch_size) if len(view.done) < switch else []
         return cheap or best_rated(view, Rating.of(view, True, accuracy_weight, cost_weight))
 
     return after_starting_set(choose)
