@@ -36,6 +36,7 @@ from orchestrator.strategies.candidates import (
     within_budget,
 )
 from orchestrator.strategies.drawing import Law, drawn_runs
+from orchestrator.strategies.information.choosing import Pick
 from orchestrator.strategies.information.price import Price
 from orchestrator.strategies.relevance import relevant
 from orchestrator.strategies.sample import new_runs
@@ -75,13 +76,6 @@ class _Field:
     share: float
     covariance: Floats
     noise: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class _Pick:
-    index: int
-    before: float
-    after: float
 
 
 def strategy(
@@ -287,7 +281,7 @@ def _matern(distance: Floats) -> Floats:
 
 def _pick(
     view: View, pool: Sequence[Candidate], fields: Sequence[_Field], first: Sequence[int], overhead: float
-) -> list[_Pick]:
+) -> list[Pick]:
     """Return the runs of a round; after each, everything is updated as if it had been measured.
 
     They are n_b, or more where these cost less than a round is priced at, see
@@ -299,7 +293,7 @@ def _pick(
     prices = _prices(price, pool)
     counts = np.array([view.done.get(run.point, 0) for run in pool])
     fields = list(fields)
-    picks: list[_Pick] = []
+    picks: list[Pick] = []
     forced = list(first)
     spent = 0.0
     while len(picks) < view.batch_size or (spent < price.of_round and len(picks) < _MOST_OF_ROUND):
@@ -312,7 +306,7 @@ def _pick(
         values = np.where(closed, -1.0, gains / prices)
         best = next((index for index in forced if not closed[index]), int(np.argmax(values)))
         forced = [index for index in forced if index != best]
-        picks.append(_Pick(best, before, max(before - float(gains[best]), 0.0)))
+        picks.append(Pick(best, before, max(before - float(gains[best]), 0.0)))
         spent += pool[best].seconds
         fields = [_after(item, best) for item in fields]
         counts[best] += 1
@@ -342,7 +336,7 @@ def _after(field: _Field, index: int) -> _Field:
     return replace(field, covariance=field.covariance - change)
 
 
-def _reason(view: View, run: Candidate, picks: Sequence[_Pick], unknown: bool, targets: int) -> str:
+def _reason(view: View, run: Candidate, picks: Sequence[Pick], unknown: bool, targets: int) -> str:
     what = kind_of_run(view, run.point)
     if unknown:
         return f"{what}: no model is for its categories yet ({cost_text(view, run)})"

@@ -49,7 +49,7 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A run picked for a batch, with the variance at P₊ before and after it."""
+    """A run picked for a batch, with the variance that it lowers, at P₊ or elsewhere, before and after it."""
 
     index: int
     before: float
