@@ -18,7 +18,7 @@ from orchestrator.strategies.candidates import (
     single_runs,
     within_budget,
 )
-from orchestrator.strategies.relevance import noise_percent, relevant
+from orchestrator.strategies.relevance import noise_percent, predicted, relevant
 from orchestrator.strategies.starting_set import after_starting_set
 from orchestrator.strategies.surrogate import Surrogate, encode, fit
 from orchestrator.types import Point
@@ -43,7 +43,7 @@ def model_errors(view: View) -> dict[Point, float]:
     for entry in relevant(view):
         means = entry.means()
         points = list(means)
-        for point, guess in zip(points, entry.predict(points), strict=True):
+        for point, guess in zip(points, predicted(entry.models, points), strict=True):
             error = abs(np.log(means[point][0] / guess)) if np.isfinite(guess) and guess > 0 else 0.0
             errors[point] = errors.get(point, 0.0) + entry.share * float(error)
     return errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +32,6 @@ class Relevant:
         }
         return {point: mean for point, mean in means.items() if np.isfinite(mean[0]) and mean[0] > 0}
 
-    def predict(self, points: Sequence[Point]) -> NDArray[np.float64]:
-        """Return predicted times at points; NaN where no model holds."""
-        return _predict(self.models, points)
-
 
 def relevant(view: View) -> tuple[Relevant, ...]:
     """Return the call paths with more than 1 % of the time, with their shares (which sum to 1).
@@ -46,22 +43,17 @@ def relevant(view: View) -> tuple[Relevant, ...]:
     items = items or [item for item in view.measurements.items if item.values]
     models = by_callpath(view.models)
     paired = [(item, tuple(models.get((item.callpath, item.metric), ()))) for item in items]
-    times = _predicted(view, paired)
+    times = _at_target(view, paired)
     if times is None:
         times = [sum(map(sum, item.values.values())) for item in items]
     times = [time if np.isfinite(time) and time > 0 else 0.0 for time in times]
-    kept = [
-        Relevant(item, own, time)
-        for (item, own), time, counts in zip(paired, times, is_relevant(times), strict=True)
-        if counts
-    ]
-    shares = sum(entry.share for entry in kept)
-    if shares <= 0:
-        return ()
-    return tuple(Relevant(entry.measurement, entry.models, entry.share / shares) for entry in kept)
+    kept = [(*pair, time) for pair, time in compress(zip(paired, times, strict=True), is_relevant(times))]
+    whole = sum(time for *_, time in kept)
+    return tuple(Relevant(item, own, time / whole) for item, own, time in kept) if whole > 0 else ()
 
 
-def _predict(models: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
+def predicted(models: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
+    """Return predicted times of a call path at points; NaN where no model holds."""
     values = np.full(len(points), np.nan)
     for model in models:
         own = model.value(points)
@@ -69,11 +61,11 @@ def _predict(models: Sequence[Model], points: Sequence[Point]) -> NDArray[np.flo
     return values
 
 
-def _predicted(view: View, paired: list[tuple[Measurement, tuple[Model, ...]]]) -> list[float] | None:
+def _at_target(view: View, paired: list[tuple[Measurement, tuple[Model, ...]]]) -> list[float] | None:
     target = view.evaluation_point
     if target is None:
         return None
-    times = [float(_predict(models, [target])[0]) for _, models in paired]
+    times = [float(predicted(models, [target])[0]) for _, models in paired]
     return times if any(np.isfinite(time) and time > 0 for time in times) else None
 
 
