@@ -52,11 +52,6 @@ def chunks(points: Iterable[Point], size: int = _CHUNK) -> Iterator[list[Point]]
         yield chunk
 
 
-def new_points(view: View) -> Iterator[Point]:
-    """Iterate lazily over the open points with missing initial repetitions."""
-    return (point for point in open_points(view) if missing(view, point) > 0)
-
-
 def missing(view: View, point: Point) -> int:
     """Return how many initial repetitions are missing at a point (never beyond the maximum)."""
     wanted = min(view.initial_repetitions, view.maximum_repetitions)
@@ -99,7 +94,7 @@ def single_runs(view: View, points: Sequence[Point]) -> list[Candidate]:
 
 def all_initial_runs(view: View) -> Iterator[Candidate]:
     """Iterate lazily over the points with missing initial repetitions, with these."""
-    for chunk in chunks(new_points(view)):
+    for chunk in chunks(point for point in open_points(view) if missing(view, point)):
         yield from _with_cost(view, chunk, [missing(view, point) for point in chunk])
 
 
