@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.report import html_parts
 from orchestrator.report.models_document import label, legend, shown
 from orchestrator.report.status_text import standing_lines
-from orchestrator.report.tables import configuration, fastest_lines, inside, interval, run_interval
+from orchestrator.report.tables import configuration, fastest_lines, inside, interval, predicted_interval
 from orchestrator.report.wording import smape
 from orchestrator.types import Point
 
@@ -61,7 +61,7 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
             row["callpath"],
             row["metric"],
             row["measured"],
-            run_interval(row),
+            predicted_interval(row),
             None if row["error_percent"] is None else html_parts.Number(f"{row['error_percent']:+.1f}"),
             inside(row),
         )
@@ -81,7 +81,7 @@ def _fastest(fastest: Mapping[str, Any] | None) -> str:
             configuration(row),
             row["seconds"],
             row["runs"],
-            interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            predicted_interval(row),
         )
         for row in fastest["measured"]
     ]

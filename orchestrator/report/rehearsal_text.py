@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.report.metrics import with_unit
-from orchestrator.report.tables import ANSWERS, against_table, interval
+from orchestrator.report.tables import ANSWERS, against_table, predicted_interval
 from orchestrator.report.wording import about, measure
 from orchestrator.types import Point
 from orchestrator.units import count, hours_in, plain, uncertainty
@@ -105,7 +105,7 @@ def found_table(outcome: Mapping[str, Any]) -> Table:
             row["callpath"],
             with_unit(row["metric"]),
             plain(row["truth"], 4),
-            interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            predicted_interval(row),
             "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f}",
             ANSWERS[row["inside"]],
         )

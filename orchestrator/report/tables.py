@@ -87,7 +87,7 @@ def validation_table(rows: Sequence[dict[str, Any]], known: Mapping[str, str] | 
             row["callpath"],
             with_unit(row["metric"], known),
             _figure(row["measured"]),
-            run_interval(row),
+            predicted_interval(row),
             _figure(row["error_percent"], "{:+.1f}"),
             inside(row),
         )
@@ -126,8 +126,8 @@ def fastest_table(fastest: Mapping[str, Any]) -> Table:
     for column in ("measured s", "runs", "predicted s"):
         table.add_column(column, justify="right")
     for row in fastest["measured"]:
-        predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
-        table.add_row(*map(Text, (configuration(row), _figure(row["seconds"]), str(row["runs"]), predicted)))
+        cells = (configuration(row), _figure(row["seconds"]), str(row["runs"]), predicted_interval(row))
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -136,11 +136,10 @@ def fastest_lines(fastest: Mapping[str, Any]) -> list[str]:
     row = fastest["predicted"]
     if row is None:
         return []
-    value = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
     measured = "not measured yet" if row["seconds"] is None else f"measured {_figure(row['seconds'])} s"
     lines = [
         f"fastest by prediction, of {count(fastest['candidates'], 'point')}: {configuration(row)}: "
-        f"{value} s, {measured}"
+        f"{predicted_interval(row)} s, {measured}"
     ]
     alike = fastest.get("alike")  # not of models that an earlier version published
     if alike and alike["points"]:
@@ -166,8 +165,8 @@ def interval(prediction: dict[str, Any]) -> str:
     return f"{_figure(prediction['value'])} [{low}, {high}]"
 
 
-def run_interval(row: Mapping[str, Any]) -> str:
-    """Return what is predicted of a run that was measured to check models, as text."""
+def predicted_interval(row: Mapping[str, Any]) -> str:
+    """Return what is predicted beside a known value, as text: of a single run, where a row has that."""
     low, high = run_ends(row)
     return interval({"value": row["predicted"], "low": low, "high": high})
 
