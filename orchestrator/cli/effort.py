@@ -75,10 +75,7 @@ def _show(arguments: argparse.Namespace) -> int:
         print_json({"ranks": profile.values.shape[1], "callpaths": rows})
         return 0
     ranks, paths = count(profile.values.shape[1], "rank"), count(len(rows), "call path")
-    table = titled(f"{ranks}, {paths}; counts are sums over ranks")
-    table.add_column("call path", overflow="fold")
-    for metric in profile.metrics:
-        table.add_column(metric, justify="right")
+    table = titled(f"{ranks}, {paths}; counts are sums over ranks", ["call path"], profile.metrics)
     for row in named(rows)[: arguments.top]:
         cells = (row[metric] for metric in profile.metrics)
         table.add_row(Text(row["callpath"]), *("-" if cell is None else f"{cell:.16g}" for cell in cells))

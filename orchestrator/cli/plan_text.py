@@ -55,9 +55,8 @@ def _space_lines(
 
 def _batch_table(document: dict[str, Any]) -> Table:
     runs = document["runs"]
-    table = tables.titled(f"first batch: {count(len(runs), 'run')}")
-    for column in ("point", "repetitions", "cores", "limit s", "why"):
-        table.add_column(column, overflow="fold")
+    columns = ("point", "repetitions", "cores", "limit s", "why")
+    table = tables.titled(f"first batch: {count(len(runs), 'run')}", columns)
     repetitions = Counter(_name(item) for item in runs)
     for key, item in _points(document).items():
         cells = (key, repetitions[key], item["cores"], f"{item['time_limit']:.4g}", item["reason"])
@@ -133,9 +132,7 @@ def show_points(points: list[dict[str, Any]]) -> None:
     """Print every point with its resources."""
     if not points:
         return
-    table = tables.titled("every point")
-    for column in ("point", "resources", "cores"):
-        table.add_column(column, overflow="fold")
+    table = tables.titled("every point", ("point", "resources", "cores"))
     for item in points:
         table.add_row(Text(tables.configuration(item)), Text(shapes.described(item)), str(item["cores"]))
     tables.console(highlight=False).print(table)

@@ -166,9 +166,7 @@ def _what_it_costs(suggestions: Sequence[Suggestion], question: Question) -> str
 
 
 def _table(suggestions: Sequence[Suggestion], unit: CostUnit) -> Table:
-    table = tables.titled()
-    for heading in ("point", "repetitions", unit, "why"):
-        table.add_column(heading, overflow="fold")
+    table = tables.titled(None, ("point", "repetitions", unit, "why"))
     for item in suggestions:
         cost = "?" if item.cost is None else in_unit(item.cost, unit)
         cells = (str(item.choice.point), str(item.choice.repetitions), cost, item.choice.reason)

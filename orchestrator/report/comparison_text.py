@@ -23,7 +23,7 @@ _LIKELY = 0.5  # probability below which a change of growth is not told as one
 
 def facts_table(facts: Sequence[Mapping[str, Any]], names: Names) -> Table:
     """Return where A and B come from; what differs is marked. ``names``: what they are called."""
-    table = _table("where they come from", ("", names["a"], names["b"], "differs"))
+    table = titled("where they come from", ("", names["a"], names["b"], "differs"))
     for item in shown(facts):
         sides = (item[side] or _DASH for side in "ab")
         table.add_row(*map(Text, (item["label"], *sides, "" if item["same"] else "yes")))
@@ -33,9 +33,8 @@ def facts_table(facts: Sequence[Mapping[str, Any]], names: Names) -> Table:
 def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any], names: Names) -> Table:
     """Return ratios, the most probable changes first."""
     ratio = ratio_of(names)
-    table = _table(f"{ratio} at {_place(rows, where)}", ("call path", "metric", ratio, "90 % interval"))
-    for heading in ("changed", "false alarms"):
-        table.add_column(heading, justify="right")
+    texts, figures = ("call path", "metric", ratio, "90 % interval"), ("changed", "false alarms")
+    table = titled(f"{ratio} at {_place(rows, where)}", texts, figures)
     table.add_column("what changed", overflow="fold")
     for row in sorted(named(rows), key=lambda row: -(row["probability"] or 0.0)):
         table.add_row(
@@ -72,7 +71,7 @@ def further_points(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def growth_table(rows: Sequence[Mapping[str, Any]], names: Names) -> Table | None:
     """Return how both grow where their models are formulas; None where none are."""
-    table = _table("expressions", ("call path", "metric", names["a"], names["b"], "growth"))
+    table = titled("expressions", ("call path", "metric", names["a"], names["b"], "growth"))
     for row in named(rows):
         a, b = (row["short"][side] or row["expression"][side] for side in ("a", "b"))
         if a is None or b is None:
@@ -86,9 +85,8 @@ def growth_table(rows: Sequence[Mapping[str, Any]], names: Names) -> Table | Non
 def work_table(rows: Sequence[Mapping[str, Any]], names: Names) -> Table | None:
     """Return whether work or its speed changed; None where nothing was counted in both."""
     ratio = ratio_of(names)
-    table = _table("work and its speed", ("call path", "count", f"counts {ratio}", "changed"))
-    for heading in (f"time per count {ratio}", "changed"):
-        table.add_column(heading)
+    columns = ("call path", "count", f"counts {ratio}", "changed", f"time per count {ratio}", "changed")
+    table = titled("work and its speed", columns)
     for row in named(rows):
         if (work := row["work"]) is None:
             continue
@@ -174,10 +172,3 @@ def _interval(known: Mapping[str, Any]) -> str:
     if known["low"] is None or known["high"] is None:
         return _DASH
     return f"[{known['low']:.4g}, {known['high']:.4g}]"
-
-
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = titled(title)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

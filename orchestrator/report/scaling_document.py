@@ -101,10 +101,7 @@ def table(described: Mapping[str, Any], speedup: Mapping[str, Any]) -> Table:
     """Return a table of one of the speedups of a described model."""
     rest = assigned(item for item in speedup["point"].items() if item[0] != speedup["along"])
     title = f"{label(described)} {described['metric']}" + (f" ({rest})" if rest else "")
-    result = titled(title)
-    result.add_column("N", justify="right")
-    for column in ("time s", "speedup", "efficiency %", "core-hours"):
-        result.add_column(column, justify="right")
+    result = titled(title, figures=("N", "time s", "speedup", "efficiency %", "core-hours"))
     for row in speedup["curve"]:
         percent = {key: None if value is None else 100 * value for key, value in row["efficiency"].items()}
         cells = (row["seconds"], row["speedup"], percent, row["core_hours"])

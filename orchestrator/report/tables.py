@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from orchestrator.report.callpath_names import named
@@ -34,9 +34,16 @@ def console(highlight: bool = True) -> Console:
     return Console(width=WIDTH, emoji=False, markup=False, highlight=highlight)
 
 
-def titled(title: str | None = None) -> Table:
-    """Return an empty table without a frame; its title, if any, and its caption stand at the left."""
-    return Table(title=title, title_justify="left", caption_justify="left", show_edge=False, pad_edge=False)
+def titled(title: str | None = None, texts: Iterable[str] = (), figures: Iterable[str] = ()) -> Table:
+    """Return an empty table without a frame; its title, if any, and its caption stand at the left.
+
+    ``texts`` name columns that are folded where there is no space for them, ``figures`` those at their right.
+    """
+    columns = [*(Column(name, overflow="fold") for name in texts)]
+    columns += [Column(name, justify="right") for name in figures]
+    return Table(
+        *columns, title=title, title_justify="left", caption_justify="left", show_edge=False, pad_edge=False
+    )
 
 
 def models_table(models: Sequence[dict[str, Any]], known: Mapping[str, str] | None = None) -> Table:
@@ -121,10 +128,7 @@ def fastest_table(fastest: Mapping[str, Any]) -> Table:
     They are from `orchestrator.control.fastest`.
     """
     title = f"fastest measured configurations, of {count(fastest['points'], 'point')}"
-    table = titled(title)
-    table.add_column("configuration", overflow="fold")
-    for column in ("measured s", "runs", "predicted s"):
-        table.add_column(column, justify="right")
+    table = titled(title, ["configuration"], ["measured s", "runs", "predicted s"])
     for row in fastest["measured"]:
         cells = (configuration(row), _figure(row["seconds"]), str(row["runs"]), predicted_interval(row))
         table.add_row(*map(Text, cells))
