@@ -25,7 +25,7 @@ from orchestrator.models.effort import EFFORT
 from orchestrator.models.intervals import LEVEL
 from orchestrator.models.symbolic import Term, compare, exponent_deviation, growth, terms_of
 from orchestrator.models.uncertainty import RELEVANT_SHARE
-from orchestrator.report.models_document import label, number, short_form
+from orchestrator.report.models_document import band_at, label, number, short_form
 from orchestrator.types import Measurement, Measurements, Point
 from orchestrator.units import count
 
@@ -225,10 +225,7 @@ def _exp(value: float) -> float | None:
 
 
 def _value(model: Model | None, point: Point) -> dict[str, float | None] | None:
-    if model is None:
-        return None
-    found = model.predict([point])
-    return {name: number(float(getattr(found, name)[0])) for name in ("value", "low", "high")}
+    return None if model is None else band_at(model.predict([point]), 0)
 
 
 def _expression(model: Model | None) -> str | None:

@@ -18,7 +18,8 @@ from orchestrator.types import Point
 from orchestrator.units import count
 
 if TYPE_CHECKING:  # numpy, which reading a document does without
-    from orchestrator.models.base import Model
+    from orchestrator.models.base import Model, Prediction
+    from orchestrator.models.scaling import Band
 
 FILE_NAME = "models.json"
 _TIME = "time"
@@ -45,12 +46,7 @@ def describe(
 
         with np.errstate(all="ignore"):  # far out, there may be no number: see `without_number`
             predicted = model.predict(points)
-        predictions = [
-            {"point": point.as_dict(), "value": number(v), "low": number(low), "high": number(high)}
-            for point, v, low, high in zip(
-                points, predicted.value, predicted.low, predicted.high, strict=True
-            )
-        ]
+        predictions = [{"point": point.as_dict(), **band_at(predicted, k)} for k, point in enumerate(points)]
     if levels:
         from orchestrator.models.intervals import predictive
 
@@ -68,6 +64,11 @@ def describe(
             ]
     short = short_form(model, points[0] if points else None)
     return {**model.document(), **({} if short is None else {"short": short}), "predictions": predictions}
+
+
+def band_at(predicted: Prediction | Band, k: int) -> dict[str, float | None]:
+    """Return one of many predictions, JSON-ready: ``value``, ``low`` and ``high``."""
+    return {name: number(float(getattr(predicted, name)[k])) for name in ("value", "low", "high")}
 
 
 def short_form(model: Model, point: Point | None) -> str | None:

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.models.base import Model, holds_at
-from orchestrator.models.scaling import Band, Curve, Limit, Study, curve_and_limit, has_speedup
-from orchestrator.report.models_document import label, number
+from orchestrator.models.scaling import Curve, Limit, Study, curve_and_limit, has_speedup
+from orchestrator.report.models_document import band_at, label, number
 from orchestrator.report.tables import interval, titled
 from orchestrator.types import Point, assigned
 
@@ -63,16 +63,8 @@ def _rows(curve: Curve) -> Iterator[dict[str, Any]]:
         yield {
             "point": point.as_dict(),
             "processes": number(float(curve.processes[k])),
-            **{name: _ends(band, k) for name, band in bands.items()},
+            **{name: band_at(band, k) for name, band in bands.items()},
         }
-
-
-def _ends(band: Band, k: int) -> dict[str, Any]:
-    return {
-        "value": number(float(band.value[k])),
-        "low": number(float(band.low[k])),
-        "high": number(float(band.high[k])),
-    }
 
 
 def _limit(limit: Limit) -> dict[str, Any]:
@@ -94,7 +86,7 @@ def _fastest(curve: Curve) -> dict[str, Any] | None:
     place = int(np.argmin(curve.seconds.value))
     if place == len(curve.points) - 1:
         return None
-    return {"processes": float(curve.processes[place]), "seconds": _ends(curve.seconds, place)}
+    return {"processes": float(curve.processes[place]), "seconds": band_at(curve.seconds, place)}
 
 
 def table(described: Mapping[str, Any], speedup: Mapping[str, Any]) -> Table:

@@ -11,7 +11,7 @@ import numpy as np
 from orchestrator.models.base import Model, holds_at, key_of
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.symbolic import terms_of
-from orchestrator.report.models_document import number
+from orchestrator.report.models_document import band_at, number
 from orchestrator.report.page import growth
 from orchestrator.report.page.callpaths import CallPaths, curves
 from orchestrator.report.page.subject import Subject
@@ -62,12 +62,11 @@ def _row(k: int, without: Model, aided: Model, there: Point, paths: CallPaths) -
 
 
 def _side(model: Model, point: Point, paths: CallPaths) -> dict[str, Any]:
-    predicted = model.predict([point])
     values = np.empty(0) if terms_of(model) else model.value(paths.grid.points())
     return {
         "expression": model.expression,
         "growth": growth.described(model, paths.grid, values),
-        **{name: number(float(getattr(predicted, name)[0])) for name in ("value", "low", "high")},
+        **band_at(model.predict([point]), 0),
         "smape": number(model.smape),
         "noise": number(model.noise),
     }
