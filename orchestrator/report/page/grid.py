@@ -126,7 +126,9 @@ def grid_of(subject: Subject) -> Grid:
             default=tidy(default),
             counts_processes=name in processes,
         )
-        axes.append(_filled(_thinned(axis)))
+        if not axis.is_categorical:
+            [axis] = Grid((axis,)).thinned(_MOST_STOPS).axes
+        axes.append(_filled(axis))
     return Grid(tuple(axes))
 
 
@@ -146,16 +148,6 @@ def _some(values: Sequence[Value]) -> list[Value]:
     if len(values) <= _LOOKED_AT:
         return list(values)
     return [values[k] for k in np.linspace(0, len(values) - 1, _LOOKED_AT).round().astype(int)]
-
-
-def _thinned(axis: Axis) -> Axis:
-    """Return a numeric axis with at most `_MOST_STOPS` stops."""
-    while not axis.is_categorical and len(axis.stops) > _MOST_STOPS:
-        shorter = _without_one(axis, keeps_ends=True)
-        if shorter is None:
-            return axis
-        axis = shorter
-    return axis
 
 
 def _filled(axis: Axis) -> Axis:
@@ -182,19 +174,14 @@ def _filled(axis: Axis) -> Axis:
 def _without_one(axis: Axis, keeps_ends: bool) -> Axis | None:
     """Leave out the stop whose neighbours are closest together, measured ones last; None if none can go."""
     count = len(axis.stops)
-    if axis.is_categorical:
-        places = [] if keeps_ends else [k for k in range(count) if axis.stops[k] != axis.default]
-        if not places:
-            return None
-        gone = places[-1]
-    else:
-        places = [k for k in range(count) if axis.stops[k] != axis.default]
-        if keeps_ends:
-            places = [k for k in places if 0 < k < count - 1]
-        if not places:
-            return None
-        scale = _scale(axis)
-        measured = set(axis.measured)
+    places = [k for k in range(count) if axis.stops[k] != axis.default]
+    if keeps_ends:
+        places = [k for k in places if 0 < k < count - 1 and not axis.is_categorical]
+    if not places:
+        return None
+    gone = places[-1]
+    if not axis.is_categorical:
+        scale, measured = _scale(axis), set(axis.measured)
 
         def rank(k: int) -> tuple[bool, float]:
             return axis.stops[k] in measured, scale[min(k + 1, count - 1)] - scale[max(k - 1, 0)]
