@@ -26,7 +26,6 @@ from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.examination import Group
 from orchestrator.doctor.probe import here
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm.commands import environment
 from orchestrator.report import tables
 
 _STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.MISSING: "dim", Status.FAILED: "red"}
@@ -56,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     groups = []
     console = tables.console(highlight=False)
     with interruptible() if arguments.try_one else nullcontext() as interrupted:
-        for group in examination.examine(load, arguments.directory, here(environment()), interrupted):
+        for group in examination.examine(load, arguments.directory, here(), interrupted):
             groups.append(group)
             if not arguments.json:
                 with reader_may_leave():

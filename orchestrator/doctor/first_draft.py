@@ -16,7 +16,6 @@ from orchestrator.doctor import slurm
 from orchestrator.doctor.probe import here
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm import partitions
-from orchestrator.executors.slurm.commands import environment
 from orchestrator.launch.script import template_of
 from orchestrator.readers.stdout import text_of
 from orchestrator.types import Application, Point, Value, format_value
@@ -321,7 +320,7 @@ def _machine(wanted: Wanted) -> tuple[int, str]:
     cores = len(os.sched_getaffinity(0))
     if wanted.executor:
         return cores, wanted.executor
-    _, cluster = slurm.find(here(environment()))
+    _, cluster = slurm.find(here())
     return cores, "local" if cluster is None else "slurm"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
+from orchestrator.executors.slurm import commands
 from orchestrator.executors.slurm.silence import awaited
 
 _PATIENCE = 10.0  # seconds; without its configuration a command of Slurm tries for a minute
@@ -48,11 +49,11 @@ def here(environment: Mapping[str, str] | None = None, patience: float = _PATIEN
     Parameters
     ----------
     environment
-        Of the commands; by default that of this process. Their messages are in English in any case.
+        Of the commands; by default that of Slurm's commands. Their messages are in English in any case.
     patience
         Seconds after which a command that has not ended is ended, with whatever it started.
     """
-    variables = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
+    variables = {**(commands.environment() if environment is None else environment), "LC_ALL": "C"}
     return Probe(shutil.which, lambda command: _ask(command, variables, patience))
 
 
