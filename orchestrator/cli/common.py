@@ -103,12 +103,18 @@ def _read_as(kind: Callable[[str], _N], fits: Callable[[_N], bool], allowed: str
     return read
 
 
-def read_campaign(arguments: argparse.Namespace, extra: tuple[str, ...] = ()) -> Campaign:
+def overrides(arguments: argparse.Namespace) -> list[str]:
+    """Return ``key=value`` of ``--set``, and of ``--executor`` where a command has it."""
+    executor = vars(arguments).get("executor")
+    return [*arguments.overrides, *([f"executor.name={executor}"] if executor else [])]
+
+
+def read_campaign(arguments: argparse.Namespace) -> Campaign:
     """Load the campaign that the arguments name."""
     from orchestrator.api import campaign_paths
     from orchestrator.campaign import loader
 
-    chosen = loader.load(campaign_paths.campaign_path(arguments.campaign), [*arguments.overrides, *extra])
+    chosen = loader.load(campaign_paths.campaign_path(arguments.campaign), overrides(arguments))
     if chosen.long_walk:
         print(f"note: {chosen.long_walk}", file=sys.stderr, flush=True)
     return chosen

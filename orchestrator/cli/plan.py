@@ -44,8 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
-    chosen = common.read_campaign(arguments, extra)
+    chosen = common.read_campaign(arguments)
     chosen = priors.informed(chosen, Path(chosen.name))
     built = assemble(chosen)
     cluster = Cluster()
@@ -62,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         plan_text.show_batch(chosen, document, _validated(built))
         plan_text.show_points(document.get("points", []))
-    document["rehearsal"] = None if arguments.no_rehearsal else _expected(arguments, extra, chosen)
+    document["rehearsal"] = None if arguments.no_rehearsal else _expected(arguments, chosen)
     if arguments.json:
         common.print_json(document)
     else:
@@ -72,12 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _expected(arguments: argparse.Namespace, extra: tuple[str, ...], chosen: Campaign) -> dict[str, Any]:
+def _expected(arguments: argparse.Namespace, chosen: Campaign) -> dict[str, Any]:
     """Return what the campaign is expected to cost and to find, on as many cores as it may use."""
     where = chosen.executor
     cores = where.slots if isinstance(where, LocalOptions) and not where.oversubscribe else None
     path = campaign_paths.campaign_path(arguments.campaign)
-    return expect(path, [*arguments.overrides, *extra], Options(cores=cores))
+    return expect(path, common.overrides(arguments), Options(cores=cores))
 
 
 def _validated(built: Assembly) -> dict[str, int] | None:

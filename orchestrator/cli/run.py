@@ -44,8 +44,7 @@ def add_cancel(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 3 if the campaign was interrupted or paused, 1 if it measured nothing."""
-    extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
-    chosen = common.read_campaign(arguments, extra)
+    chosen = common.read_campaign(arguments)
     hooks = Hooks(cancel_on_interrupt=arguments.cancel)
     return drive(chosen, arguments.directory or Path(chosen.name), hooks, arguments.json)
 
