@@ -5,7 +5,7 @@ The only place that chooses plug-ins by the names in a campaign file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +33,7 @@ from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.resources import Machine
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
+from orchestrator.strategies.drawing import Law
 from orchestrator.types import Application, FailureClass, Measurements, Point, Resources
 
 
@@ -61,6 +62,15 @@ class Assembly:
         both = paired(choices, VARIANT, compared.names, state.infeasible, rng)
         known = failing.regions(state)
         return [choice for choice in both if not failing.why_not(choice.point, known)]
+
+    def drawn(self, state: State, *seed: int) -> Iterator[Point]:
+        """Draw points of the search space, without those at which the program is known to fail.
+
+        They are the same each time, whatever else a campaign draws; another ``seed`` gives other ones.
+        """
+        law, known = Law.of(self.campaign.parameters, (), ()), failing.regions(state)
+        points = law.points(self.space, np.random.default_rng([self.campaign.seed, *seed]))
+        return (point for point in points if not failing.why_not(point, known))
 
     def effort_rules(self) -> effort_runs.Rules | None:
         """Return the rules of counting effort; None where no effort is counted."""

@@ -15,10 +15,8 @@ from orchestrator.control.assembly import Assembly
 from orchestrator.journal.state import State
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.callpaths import SEPARATOR
-from orchestrator.policy import elsewhere, failing
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.report.models_document import number
-from orchestrator.strategies.drawing import Law
 from orchestrator.types import ROOTS, Measurements, Point
 
 SHOWN = 5  # measured configurations
@@ -55,7 +53,8 @@ def fastest(
     if not times:
         return None
     best = sorted(times, key=lambda point: times[point][0])[:SHOWN]
-    points = list(dict.fromkeys([*best, *_candidates(assembly, state)]))  # the best ones first
+    drawn = (point for point in assembly.drawn(state) if point not in state.infeasible)
+    points = list(dict.fromkeys([*best, *itertools.islice(drawn, _CANDIDATES)]))  # the best ones first
     value, low, high = _predicted(models, paths, points)
     rows = [
         {
@@ -111,13 +110,6 @@ def totals(known: Measurements, paths: Sequence[str]) -> dict[Point, tuple[float
                 seconds, runs = times.get(point, (0.0, 0))
                 times[point] = seconds + sum(values) / len(values), max(runs, len(values))
     return times
-
-
-def _candidates(assembly: Assembly, state: State) -> list[Point]:
-    law = Law.of(assembly.campaign.parameters, (), ())
-    space = elsewhere.without(assembly.space, failing.regions(state))
-    drawn = law.points(space, np.random.default_rng(assembly.campaign.seed))
-    return list(itertools.islice((point for point in drawn if point not in state.infeasible), _CANDIDATES))
 
 
 def _predicted(

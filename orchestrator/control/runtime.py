@@ -25,13 +25,12 @@ from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
 from orchestrator.journal.writer import Patience, persistently, writing
 from orchestrator.models.base import Model, Modeler
-from orchestrator.policy import effort_runs, failing, progress, reference
+from orchestrator.policy import effort_runs, progress, reference
 from orchestrator.policy.budget import kept_for_validation
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
 from orchestrator.strategies.base import Choice, Nothing, Strategy, View
-from orchestrator.strategies.drawing import Law
 from orchestrator.types import (
     Attempt,
     AttemptRecord,
@@ -254,16 +253,10 @@ class Runtime:
         return progress.assess(models, self.campaign.evaluation_point, self._targets(state))
 
     def _targets(self, state: State) -> tuple[Point, ...]:
-        """Return random points over which models are assessed without an evaluation point.
-
-        They are always the same, but for those at which the program is known to fail: nobody asks for these.
-        """
+        """Return random points over which models are assessed without an evaluation point."""
         if self.campaign.evaluation_point is not None:
             return ()
-        law = Law.of(self.campaign.parameters, (), ())
-        drawn = law.points(self.assembly.space, np.random.default_rng([self.campaign.seed, _TARGETS]))
-        known = failing.regions(state)
-        return tuple(itertools.islice((at for at in drawn if not failing.why_not(at, known)), _TARGETS))
+        return tuple(itertools.islice(self.assembly.drawn(state, _TARGETS), _TARGETS))
 
     def gain(self, now: progress.Quality, before: progress.Quality) -> str:
         """Return what a round improved by the campaign's rule; empty where that is nothing."""
