@@ -16,7 +16,7 @@ from orchestrator import cores, registry
 from orchestrator import resources as cost
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import VARIANT, SharedJobOptions, SlurmOptions
-from orchestrator.control.counting import required
+from orchestrator.control import counting
 from orchestrator.executors.slurm.options import asks_for_memory
 from orchestrator.journal.measurements import ELAPSED, standing
 from orchestrator.journal.state import State
@@ -241,4 +241,4 @@ def modeler(campaign: Campaign, further: Mapping[str, Any] | None = None) -> Mod
 
 def _counted(campaign: Campaign) -> dict[str, Any]:
     """Return the parameters that count processes as an option, for the modeler that has to know them."""
-    return {"processes": required(campaign).names} if campaign.model.name == "speedup" else {}
+    return {"processes": counting.for_model(campaign).names} if campaign.model.name == "speedup" else {}

@@ -34,7 +34,7 @@ def counting(campaign: Campaign) -> Processes | None:
         return None
 
 
-def required(campaign: Campaign) -> Processes:
+def for_model(campaign: Campaign) -> Processes:
     """Return what counts processes for a model that needs it: by its option ``processes``, or `counting`.
 
     Raises
