@@ -124,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     compared["notes"] += comparison_facts.disturbances(*sides, question.names)
     compared["notes"] += _not_asked_for(both, question.metrics or ())
     if arguments.junit is not None:
-        common.write(arguments.junit, junit.junit(compared, "orchestrator compare"))
+        common.write(arguments.junit, junit.junit(compared))
     if arguments.html is not None:
         from orchestrator.report.page import comparison as page_of
         from orchestrator.report.page.render import page

@@ -9,18 +9,14 @@ from xml.etree import ElementTree
 from orchestrator.report.comparison import label_of
 from orchestrator.report.comparison_text import percent, ratio_of
 
+_SUITE = "orchestrator compare"
 
-def junit(compared: Mapping[str, Any], name: str) -> str:
-    """Return a test suite: a test case per call path and metric, failed where a condition is.
 
-    What cannot be compared though it was measured in both is an error, as nothing says that it is as before.
+def junit(compared: Mapping[str, Any]) -> str:
+    """Return a test suite of a document of `orchestrator.report.comparison`.
 
-    Parameters
-    ----------
-    compared
-        The document of `orchestrator.report.comparison`.
-    name
-        Of the suite.
+    It has a test case per call path and metric, failed where a condition is. What cannot be compared though
+    it was measured in both is an error, as nothing says that it is as before.
     """
     rows, ratio = compared["rows"], ratio_of(compared["names"])
     failed = [row for row in rows if any(item["failed"] for item in row["checks"])]
@@ -32,10 +28,10 @@ def junit(compared: Mapping[str, Any], name: str) -> str:
         "errors": len(unknown),
         "skipped": len(skipped),
     }
-    attributes = {"name": name, **{key: str(count) for key, count in counts.items()}}
+    attributes = {"name": _SUITE, **{key: str(count) for key, count in counts.items()}}
     suite = ElementTree.Element("testsuite", attributes)
     for row in rows:
-        case = ElementTree.SubElement(suite, "testcase", {"classname": name, "name": label_of(row)})
+        case = ElementTree.SubElement(suite, "testcase", {"classname": _SUITE, "name": label_of(row)})
         for item in row["checks"]:
             if item["failed"]:
                 probability = item["probability"]
@@ -49,7 +45,7 @@ def junit(compared: Mapping[str, Any], name: str) -> str:
             ElementTree.SubElement(case, "skipped", {"message": row["sentence"]})
         ElementTree.SubElement(case, "system-out").text = _details(row, ratio)
     for label, reason in unknown.items():
-        case = ElementTree.SubElement(suite, "testcase", {"classname": name, "name": label})
+        case = ElementTree.SubElement(suite, "testcase", {"classname": _SUITE, "name": label})
         ElementTree.SubElement(case, "error", {"message": reason, "type": "comparison"})
     suites = ElementTree.Element("testsuites", dict(attributes))
     suites.append(suite)

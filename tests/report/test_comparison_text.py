@@ -99,5 +99,5 @@ def test_junit_words_certainty_as_the_text_does() -> None:
         "sentence": "It is slower.",
         "checks": [check],
     }
-    text = junit({"names": {"a": "A", "b": "B"}, "rows": [known], "not_compared": []}, "name")
+    text = junit({"names": {"a": "A", "b": "B"}, "rows": [known], "not_compared": []})
     assert "change with 95 % (probability &gt; 99.9 %)" in text
