@@ -98,7 +98,7 @@ def measurements_in(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Mea
     OrchestratorError
         For a campaign that has not measured anything yet.
     """
-    directory = campaign_directory(paths)
+    directory = campaign_among(paths)
     if directory is None:
         from orchestrator.readers.load import load
 
@@ -121,7 +121,7 @@ def measurements_in(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Mea
     return known if wanted is None else of_metrics(known, wanted)
 
 
-def campaign_directory(paths: Sequence[Path]) -> Path | None:
+def campaign_among(paths: Sequence[Path]) -> Path | None:
     """Return the campaign directory among paths; None where they are files.
 
     Raises

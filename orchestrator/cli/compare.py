@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator import registry
 from orchestrator.api.compare import compared_metrics, joint, models_of_both
 from orchestrator.api.fit import chosen_modeler
-from orchestrator.api.inputs import campaign_directory
+from orchestrator.api.inputs import campaign_among
 from orchestrator.cli import common, inputs, modeling
 from orchestrator.cli.pipes import reader_may_leave
 from orchestrator.errors import CampaignError, ModelError
@@ -155,7 +155,7 @@ def _own_variants(paths: Sequence[Path]) -> _Between | None:
     from orchestrator.campaign.schema import VARIANT
     from orchestrator.control import existing
 
-    directory = campaign_directory(paths) if len(paths) == 1 else None
+    directory = campaign_among(paths) if len(paths) == 1 else None
     section = None if directory is None else existing.load(directory).compare
     return None if section is None else (VARIANT, *section.names)
 
@@ -231,7 +231,7 @@ def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> lis
 
     points = []
     for path in arguments.inputs:
-        directory = campaign_directory([path])
+        directory = campaign_among([path])
         if directory is not None and (point := existing.load(directory).evaluation_point) is not None:
             values = {name: value for name, value in point.items if name in known.parameters}
             points.append(Point.of({name: values[name] for name in known.parameters}))
@@ -247,7 +247,7 @@ def _modelers(arguments: argparse.Namespace) -> tuple[Modeler, Modeler] | None:
 
     if arguments.modeler == _WITHOUT:
         return None
-    directories = [campaign_directory([path]) for path in arguments.inputs]
+    directories = [campaign_among([path]) for path in arguments.inputs]
     campaigns = [existing.load(directory) for directory in directories if directory is not None]
     if arguments.modeler is None and len(campaigns) == len(directories):
         first, second = campaigns[0], campaigns[-1]

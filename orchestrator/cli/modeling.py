@@ -12,7 +12,7 @@ from rich.progress import TaskID
 
 from orchestrator import registry
 from orchestrator.api.fit import chosen_modeler, learned_from
-from orchestrator.api.inputs import campaign_directory
+from orchestrator.api.inputs import campaign_among
 from orchestrator.cli import common
 from orchestrator.models import processes, scaling
 from orchestrator.models.base import Modeler
@@ -83,7 +83,7 @@ def modeler(
         learned = {} if known is None else learned_from(known, name, priors or {})
         return {**_options(arguments, name), **learned}
 
-    directory = campaign_directory(arguments.inputs)
+    directory = campaign_among(arguments.inputs)
     if directory is None or arguments.modeler is not None:
         name = arguments.modeler or DEFAULT
         return chosen_modeler(name, options(name))

@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.api import campaign_paths
 from orchestrator.api.fit import fit_measurements
-from orchestrator.api.inputs import campaign_directory, of_metrics
+from orchestrator.api.inputs import campaign_among, of_metrics
 from orchestrator.cli import common, inputs, modeling
 from orchestrator.control import reporting
 from orchestrator.errors import CampaignError, ModelError
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _campaign(paths: Sequence[Path]) -> Path | None:
     """Return the campaign directory among the inputs, also by its name; None where they are files."""
     found = [campaign_paths.campaign_directory(str(path)) for path in paths]
-    directory = campaign_directory(found)
+    directory = campaign_among(found)
     if directory is None and len(paths) == 1 and _is_of_campaign(paths[0]):
         require_campaign(found[0])
     return directory

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from orchestrator import registry
 from orchestrator.api import points
-from orchestrator.api.inputs import campaign_directory
+from orchestrator.api.inputs import campaign_among
 from orchestrator.api.suggest import as_seconds, core_seconds, cores_of, describe
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common, inputs, modeling
@@ -152,7 +152,7 @@ def _proposal(item: Suggestion, unit: CostUnit) -> ramble.Proposal:
 
 def _campaign(arguments: argparse.Namespace) -> Campaign | None:
     """Return the campaign that says how many cores a run occupies; None where ``--processes`` does."""
-    directory = campaign_directory(arguments.inputs)
+    directory = campaign_among(arguments.inputs)
     return None if directory is None or arguments.processes is not None else existing.load(directory)
 
 
