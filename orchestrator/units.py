@@ -220,9 +220,10 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Return the first names, and how many more there are: ``a, b and 3 more``."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
+def listed(names: Sequence[str], most: int, separator: str = ", ", rest: str = "") -> str:
+    """Return the first names, and how many more there are: ``a, b and 3 more``, or ``and 3 others``."""
+    left = len(names) - most
+    more = "" if left <= 0 else f" and {count(left, rest) if rest else f'{left} more'}"
     return f"{separator.join(names[:most])}{more}"
 
 

@@ -9,7 +9,7 @@ from orchestrator.journal import events, executables
 from orchestrator.journal.references import REASON
 from orchestrator.report.wording import about, outage, place, smape
 from orchestrator.types import Run
-from orchestrator.units import count, uncertainty
+from orchestrator.units import count, listed, uncertainty
 
 _NAMED = 3  # runs that a line names
 
@@ -70,10 +70,7 @@ def describe(event: events.Event, previous: str = "") -> str:
 
 
 def _listed(runs: Sequence[Run]) -> str:
-    """Return the first of some runs, and how many more there are."""
-    more = len(runs) - _NAMED
-    names = ", ".join(map(str, runs[:_NAMED]))
-    return f"{names} and {count(more, 'more run')}" if more > 0 else names
+    return listed(list(map(str, runs)), _NAMED, rest="more run")
 
 
 def _round_done(event: events.RoundCompleted) -> str:

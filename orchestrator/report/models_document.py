@@ -15,7 +15,7 @@ from orchestrator.journal.state import RunStatus, State, runs_measured
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.storage import write_atomically
 from orchestrator.types import Point
-from orchestrator.units import count
+from orchestrator.units import count, listed
 
 if TYPE_CHECKING:  # numpy, which reading a document does without
     from orchestrator.models.base import Model, Prediction
@@ -127,10 +127,7 @@ def _deviating(models: Sequence[Mapping[str, Any]]) -> list[str]:
         value, predicted = value_at(item["terms"] or (), Point.of(first["point"])), first["value"]
         if value and predicted and not 1 / _FAR < predicted / value < _FAR:
             names.append(f"{label(item)} {item['metric']}")
-    if not names:
-        return []
-    others = f" and {count(len(names) - _NAMED, 'other')}" if len(names) > _NAMED else ""
-    return [f"{DEVIATING}: {', '.join(names[:_NAMED])}{others}"]
+    return [f"{DEVIATING}: {listed(names, _NAMED, rest='other')}"] if names else []
 
 
 def value_at(terms: Iterable[Mapping[str, Any]], point: Point) -> float | None:
