@@ -71,7 +71,8 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
         parts.append(fastest_table(status["fastest"]))
         parts += [Text(line) for line in fastest_lines(status["fastest"])]
     if status["contradictions"]:
-        parts.append(Text("\n".join(_contradiction_lines(status["contradictions"]))))
+        notes = [f"contradiction: {item['note']}" for item in status["contradictions"]]
+        parts.append(Text("\n".join(_first(notes, "contradiction"))))
     if large_checks:
         parts.append(validation_table(large_checks, units(status["metrics"])))
     if hidden := max(len(rows) - len(large_rows), len(checks) - len(large_checks)):
@@ -271,10 +272,8 @@ def _reason_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
     points: dict[str, dict[str, None]] = {}
     for item in items:
         points.setdefault(item["reason"], {})[point_of(item["run"])] = None
-    lines = [f"  {' '.join(names)}: {reason}" for reason, names in points.items() if reason]
-    if len(lines) > _REASONS:
-        lines[_REASONS:] = [f"  and {count(len(lines) - _REASONS, 'other reason')}: status --json"]
-    return ["last round:", *lines] if lines else []
+    lines = [f"{' '.join(names)}: {reason}" for reason, names in points.items() if reason]
+    return ["last round:", *(f"  {line}" for line in _first(lines, "reason"))] if lines else []
 
 
 def _loss_lines(status: Mapping[str, Any]) -> list[str]:
@@ -310,24 +309,21 @@ def _given_up_lines(items: Sequence[Mapping[str, str]]) -> list[str]:
     return lines
 
 
-def _contradiction_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the largest contradictions between models, and how many more there are."""
-    lines = [f"contradiction: {item['note']}" for item in items[:_REASONS]]
-    if len(items) > _REASONS:
-        lines.append(f"and {count(len(items) - _REASONS, 'other contradiction')}: status --json")
-    return lines
+def _first(lines: Sequence[str], what: str) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    rest = count(len(lines) - _REASONS, f"other {what}")
+    return [*lines[:_REASONS], *[f"and {rest}: status --json"] * (len(lines) > _REASONS)]
 
 
 def _left_out_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the notes of models that were fitted to a part of their values, and how many more there are."""
+    """Return the notes of models that were fitted to a part of their values."""
     notes = [
         f"note: {label(row)} {row['metric']}: {note}"
         for row in rows
         for note in row["notes"]
         if "were left out" in note
     ]
-    rest = len(notes) - _REASONS
-    return notes[:_REASONS] + ([f"and {count(rest, 'other note')}: status --json"] if rest > 0 else [])
+    return _first(notes, "note")
 
 
 def _large(rows: Sequence[dict[str, Any]], values: Sequence[float | None]) -> list[dict[str, Any]]:
