@@ -242,3 +242,8 @@ def uncertainty(share: float) -> str:
     if share > _MOST_TIMES:
         return f"more than {_MOST_TIMES:.0f} times the value"
     return f"{plain(share)} times the value" if share > _TIMES else f"{plain(100 * share)} %"
+
+
+def place(targets: int) -> str:
+    """Return where an uncertainty is known: at P₊, or over so many random points."""
+    return "over the search space" if targets else "at the evaluation point"

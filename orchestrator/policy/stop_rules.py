@@ -14,7 +14,7 @@ from orchestrator.policy import failing
 from orchestrator.policy.budget import spent_of
 from orchestrator.policy.rules import Policy
 from orchestrator.strategies.base import Nothing
-from orchestrator.units import count, format_cost, in_unit, uncertainty
+from orchestrator.units import count, format_cost, in_unit, place, uncertainty
 
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
 LONGEST_PATIENCE = 10
@@ -98,7 +98,7 @@ def _nothing_fits(state: State, policy: Policy) -> StopRuleReached | None:
 def _precision(state: State, policy: Policy) -> StopRuleReached | None:
     """Stop where the intervals are as narrow as the user asks for."""
     if policy.width is not None and state.widest is not None and state.widest <= policy.width:
-        detail = f"no relevant interval {_place(state)} is wider than {uncertainty(state.widest)}"
+        detail = f"no relevant interval {place(state.targets)} is wider than {uncertainty(state.widest)}"
         return StopRuleReached("precision", detail)
     return None
 
@@ -110,7 +110,7 @@ def _converged(state: State, policy: Policy) -> StopRuleReached | None:
     width, noise = (uncertainty(value or 0.0) for value in (state.uncertainty, state.noise))
     return StopRuleReached(
         "converged",
-        f"the uncertainty {_place(state)} is {width}, where 90 % of single runs lie within a range of "
+        f"the uncertainty {place(state.targets)} is {width}, where 90 % of single runs lie within a range of "
         f"{noise}; {spent_of(state, policy)}",
     )
 
@@ -141,11 +141,6 @@ def for_want_of_runs(state: State, nothing: Nothing) -> StopRuleReached:
         left_out = [f"{count(len(failed), 'run')} given up; {_cause(failed)}"]
     kept = state.kept if nothing.for_want_of_budget else 0.0
     return StopRuleReached(nothing.rule, "; ".join([nothing.reason, *left_out]), kept, nothing.useful)
-
-
-def _place(state: State) -> str:
-    """Return where the uncertainty of a state is known."""
-    return "over the search space" if state.targets else "at the evaluation point"
 
 
 def _cause(reasons: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.journal import events, executables
 from orchestrator.journal.references import REASON
-from orchestrator.report.wording import about, outage, place, smape
+from orchestrator.report.wording import about, outage, smape
 from orchestrator.types import Run
-from orchestrator.units import count, listed, uncertainty
+from orchestrator.units import count, listed, place, uncertainty
 
 _NAMED = 3  # runs that a line names
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from orchestrator.executors.base import DISK, QUEUE
-from orchestrator.units import count, format_duration, listed, uncertainty
+from orchestrator.units import count, format_duration, listed, place, uncertainty
 
 _LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
@@ -21,11 +21,6 @@ def point_of(run: str) -> str:
     key = run.partition("/")[0]
     readable = unquote(key) if "~" not in key else key  # what was cut may end in a letter
     return readable if readable.isprintable() else key
-
-
-def place(targets: int) -> str:
-    """Return where an uncertainty is known: at P₊, or over so many random points."""
-    return "over the search space" if targets else "at the evaluation point"
 
 
 def measure(targets: int) -> str:

@@ -16,10 +16,10 @@ from orchestrator.report.page.history import History
 from orchestrator.report.page.numerals import figure, interval, powers
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.tables import configuration, fastest_lines
-from orchestrator.report.wording import clock, discarded_lines, moment, place, rehearsed
+from orchestrator.report.wording import clock, discarded_lines, moment, rehearsed
 from orchestrator.storage import iso
 from orchestrator.types import format_value
-from orchestrator.units import campaign_unit, count, format_cost, format_duration, listed, uncertainty
+from orchestrator.units import campaign_unit, count, format_cost, format_duration, listed, place, uncertainty
 
 _DIGEST = 12  # characters of a hash that are shown
 _MOST_HOSTS = 8
