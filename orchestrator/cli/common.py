@@ -62,15 +62,9 @@ def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document on standard output")
 
 
-def add_seed(add: Callable[..., object], kind: Callable[[str], int] | None = None) -> None:
-    """Add ``--seed``: a whole number from 0, unless another ``kind`` reads it."""
-    add(
-        "--seed",
-        type=kind or whole(0),
-        default=0,
-        metavar="N",
-        help="seed of everything random (default 0)",
-    )
+def add_seed(add: Callable[..., object]) -> None:
+    """Add ``--seed``."""
+    add("--seed", type=whole(0), default=0, metavar="N", help="seed of everything random (default 0)")
 
 
 def add_workers(add: Callable[..., object]) -> None:

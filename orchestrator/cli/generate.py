@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("into", metavar="DIR", type=Path, nargs="?", help="of kernels: where to write (default: kernels)")
     add("--count", type=int, default=1, metavar="N", help="functions (default 1; the paper has 200)")
     add("--programs", type=int, default=1, metavar="N", help="programs to spread them over (default 1)")
-    common.add_seed(add, int)
+    common.add_seed(add)
     add("--smallest", default="p=2,n=1000", metavar="POINT", help="smallest values (default p=2,n=1000)")
     add("--largest", default="p=32,n=5000", metavar="POINT", help="largest values (default p=32,n=5000)")
     loops = parser.add_argument_group("computation")

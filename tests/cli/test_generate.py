@@ -73,6 +73,7 @@ def test_a_build_that_fails_says_what_it_needs_and_how_to_go_on(
         (["--smallest", "p=1,n=10"], "--smallest p=1"),
         (["--smallest", "p"], "--smallest"),
         (["--exponents", "a,b"], "--exponents"),
+        (["--seed", "-1"], "argument --seed: '-1' is not a whole number from 0"),
     ],
 )
 def test_mistakes_are_refused_before_anything_is_written(
