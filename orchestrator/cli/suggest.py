@@ -24,6 +24,7 @@ from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.report import ramble, tables
 from orchestrator.resources import core_hours
+from orchestrator.strategies.base import Choice
 from orchestrator.types import Measurements, Value
 from orchestrator.units import CostUnit, cost_unit, format_cost, in_unit
 
@@ -102,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         cheapest = None if answer.cheapest is None else core_hours(answer.cheapest.seconds)
         common.print_json({"suggestions": [describe(item) for item in suggestions], "cheapest": cheapest})
     elif suggestions and arguments.format == "ramble":
-        print(ramble.experiments([_proposal(item, question.unit) for item in suggestions]), end="")
+        print(ramble.experiments([_with_cost(item, question.unit) for item in suggestions]), end="")
     elif suggestions:
         tables.console().print(_table(suggestions, question.unit))
         print(_what_it_costs(suggestions, question), end="")
@@ -143,11 +144,10 @@ def _other(arguments: argparse.Namespace) -> TextIO:
     return sys.stdout if arguments.format == "table" else sys.stderr
 
 
-def _proposal(item: Suggestion, unit: CostUnit) -> ramble.Proposal:
+def _with_cost(item: Suggestion, unit: CostUnit) -> Choice:
+    """Return what is suggested, with its cost and reason on one line."""
     cost = "" if item.cost is None else f"{format_cost(item.cost, unit)}; "
-    return ramble.Proposal(
-        item.choice.point, item.choice.repetitions, cost + " ".join(item.choice.reason.split())
-    )
+    return replace(item.choice, reason=cost + " ".join(item.choice.reason.split()))
 
 
 def _campaign(arguments: argparse.Namespace) -> Campaign | None:

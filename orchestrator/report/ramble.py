@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import yaml
 
+from orchestrator.strategies.base import Choice
 from orchestrator.types import Point, format_value
 
 ZIP = "points"
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A point with its repetitions, and why it is chosen, on one line."""
-
-    point: Point
-    repetitions: int
-    why: str
-
-
-def experiments(proposals: Sequence[Proposal]) -> str:
-    """Return proposals as YAML, to insert below a workload in ``ramble.yaml``.
+def experiments(choices: Sequence[Choice]) -> str:
+    """Return choices, each with a reason on one line, as YAML to insert below a workload in ``ramble.yaml``.
 
     Ramble knows repetitions per experiment, so there is one for each number of them.
     """
     by_repetitions: dict[int, list[Point]] = {}
-    for item in proposals:
+    for item in choices:
         by_repetitions.setdefault(item.repetitions, []).append(item.point)
     named = {
         _name(points[0], repetitions): _experiment(points, repetitions)
@@ -36,7 +27,7 @@ def experiments(proposals: Sequence[Proposal]) -> str:
     comments = [
         "# Insert below a workload of ramble.yaml. Where none of n_ranks, n_nodes and processes_per_node is",
         "# a variable here, define them from these variables.",
-        *(f"# {item.point.key} ({item.repetitions}): {item.why}" for item in proposals),
+        *(f"# {item.point.key} ({item.repetitions}): {item.reason}" for item in choices),
     ]
     text = yaml.safe_dump({"experiments": named}, sort_keys=False, default_flow_style=None, width=100)
     return "\n".join([*comments, text])
