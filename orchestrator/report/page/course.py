@@ -71,30 +71,24 @@ def _drawn(items: Sequence[tuple[Attempt, AttemptCourse]]) -> list[tuple[Attempt
 
 def spending(history: History) -> dict[str, Any] | None:
     """Return what was spent, reserved and allowed over time (core-hours), each value until the next time."""
-    ledger = history.spending
-    if not ledger.time:
+    if not history.spending:
         return None
-    kept = _steps(ledger)
-
-    def column(values: Sequence[float]) -> list[float]:
-        return [core_hours(values[k]) for k in kept]
-
+    rows = _steps(history.spending)
     return {
-        "time": [ledger.time[k] - _start(history) for k in kept],
-        "spent": column(ledger.spent),
-        "reserved": column(ledger.reserved),
-        "budget": column(ledger.budget),
+        "time": [row.time - _start(history) for row in rows],
+        "spent": [core_hours(row.spent) for row in rows],
+        "reserved": [core_hours(row.reserved) for row in rows],
+        "budget": [core_hours(row.budget) for row in rows],
     }
 
 
-def _steps(found: Spending) -> list[int]:
-    """Return which rows are kept: all changes of the budget, the last row, and of the rest so many."""
-    count = len(found.time)
-    if count <= _MOST_STEPS:
-        return list(range(count))
-    some = set(np.linspace(0, count - 1, _MOST_STEPS).round().astype(int).tolist())
-    changes = {k for k in range(1, count) if found.budget[k] != found.budget[k - 1]}
-    return sorted(some | changes | {k - 1 for k in changes})
+def _steps(found: Sequence[Spending]) -> Sequence[Spending]:
+    """Return the rows that are kept: all changes of the budget, the last row, and of the rest so many."""
+    if len(found) <= _MOST_STEPS:
+        return found
+    some = set(np.linspace(0, len(found) - 1, _MOST_STEPS).round().astype(int).tolist())
+    changes = {k for k in range(1, len(found)) if found[k].budget != found[k - 1].budget}
+    return [found[k] for k in sorted(some | changes | {k - 1 for k in changes})]
 
 
 def failures(history: History, files: str | None) -> list[dict[str, Any]]:

@@ -163,7 +163,7 @@ def _when(history: History) -> Iterable[dict[str, Any]]:
 def _spent(history: History) -> Iterable[dict[str, Any]]:
     """Yield what was spent of which budget, and how many runs and attempts that were."""
     state = history.state
-    unit, budget = campaign_unit(state.campaign), history.spending.budget[-1]
+    unit, budget = campaign_unit(state.campaign), history.spending[-1].budget
     failed = sum(c.charge or 0.0 for c in history.attempts.values() if c.state in ("failed", "cancelled"))
     reserved = f"; {format_cost(state.reserved, unit)} reserved" if state.reserved else ""
     lost = f"; {format_cost(failed, unit)} of it for failed attempts" if failed else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
@@ -43,31 +44,13 @@ class RoundCourse:
     points: int
 
 
-@dataclass(slots=True)
-class Spending:
-    """What was spent, reserved and allowed after each change: Unix seconds, and core-seconds."""
+class Spending(NamedTuple):
+    """What was spent, reserved and allowed from a time on: Unix seconds, and core-seconds."""
 
-    time: list[float] = field(default_factory=list)
-    spent: list[float] = field(default_factory=list)
-    reserved: list[float] = field(default_factory=list)
-    budget: list[float] = field(default_factory=list)
-
-    def take(self, time: float, spent: float, reserved: float, budget: float) -> None:
-        """Add a row, unless nothing changed."""
-        if self.time and (self.spent[-1], self.reserved[-1], self.budget[-1]) == (spent, reserved, budget):
-            return
-        self.time.append(time)
-        self.spent.append(spent)
-        self.reserved.append(reserved)
-        self.budget.append(budget)
-
-    def extend_to(self, time: float) -> None:
-        """Add a row where there is none of that time: the last values hold until then."""
-        if self.time and time > self.time[-1]:
-            self.time.append(time)
-            self.spent.append(self.spent[-1])
-            self.reserved.append(self.reserved[-1])
-            self.budget.append(self.budget[-1])
+    time: float
+    spent: float
+    reserved: float
+    budget: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,7 +63,7 @@ class History:
     attempts: dict[Attempt, AttemptCourse] = field(default_factory=dict)
     round_of: dict[Point, int] = field(default_factory=dict)
     reasons: dict[Run, str] = field(default_factory=dict)
-    spending: Spending = field(default_factory=Spending)
+    spending: list[Spending] = field(default_factory=list)  # after each change, and at the end
     _measured: set[Point] = field(default_factory=set)
 
     @classmethod
@@ -89,7 +72,8 @@ class History:
         found = cls()
         for entry in entries:
             found.take(entry)
-        found.spending.extend_to(found.state.time)
+        if found.spending and found.state.time > found.spending[-1].time:
+            found.spending.append(found.spending[-1]._replace(time=found.state.time))
         return found
 
     def take(self, entry: Entry) -> None:
@@ -116,9 +100,10 @@ class History:
             case _:
                 self._attempt(event, entry.time)
         if self.state.campaign:
-            self.spending.take(
-                entry.time, self.state.spent, self.state.reserved, campaign_budget(self.state.campaign)
-            )
+            budget = campaign_budget(self.state.campaign)
+            row = Spending(entry.time, self.state.spent, self.state.reserved, budget)
+            if not self.spending or self.spending[-1][1:] != row[1:]:
+                self.spending.append(row)
 
     def _attempt(self, event: events.Event, time: float) -> None:
         match event:
