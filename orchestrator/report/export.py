@@ -27,8 +27,17 @@ def export(measurements: Measurements, file_format: str) -> bytes:
         For an unknown format, without measurements, for a value that is not finite, and for a parameter
         that has the name of a column.
     """
+    if not measurements.items:
+        raise OrchestratorError("nothing to export: no measurements yet")
+    for item in measurements.items:
+        for point, values in item.values.items():
+            if bad := [value for value in values if not math.isfinite(value)]:
+                where = f"({item.metric} at {item.callpath}, {point})"
+                raise OrchestratorError(
+                    f"cannot export {bad[0]} {where}: not a number that other tools can read"
+                )
     if file_format == "extrap-jsonl":
-        return json_lines(measurements).encode()
+        return _json_lines(measurements).encode()
     if file_format == "csv":
         # Objects keep whole numbers whole in a column that has others, too.
         return _table(measurements, dtype="object").to_csv(index=False, lineterminator="\n").encode()
@@ -39,7 +48,7 @@ def export(measurements: Measurements, file_format: str) -> bytes:
     raise OrchestratorError(f"unknown export format {file_format!r}: known are {', '.join(FORMATS)}")
 
 
-def json_lines(measurements: Measurements) -> str:
+def _json_lines(measurements: Measurements) -> str:
     """Return Extra-P's JSON Lines: one line per call path, metric and point, with all repetitions.
 
     Extra-P itself loads only files where every call path has every point.
@@ -50,11 +59,11 @@ def json_lines(measurements: Measurements) -> str:
                 "params": point.as_dict(),
                 "callpath": item.callpath,
                 "metric": item.metric,
-                "value": [_finite(value, f"{item.metric} at {item.callpath}, {point}") for value in values],
+                "value": list(map(float, values)),
             },
             ensure_ascii=False,
         )
-        for item in _some(measurements).items
+        for item in measurements.items
         for point, values in item.values.items()
     ]
     return "".join(f"{line}\n" for line in lines)
@@ -77,20 +86,4 @@ def _table(measurements: Measurements, dtype: str | None = None) -> pd.DataFrame
         raise OrchestratorError(
             f"parameter {', '.join(taken)} is named like a column; export extrap-jsonl instead"
         )
-    for item in _some(measurements).items:
-        for point, values in item.values.items():
-            for value in values:
-                _finite(value, f"{item.metric} at {item.callpath}, {point}")
     return pd.DataFrame(rows(measurements), columns=[*measurements.parameters, *COLUMNS], dtype=dtype)
-
-
-def _some(measurements: Measurements) -> Measurements:
-    if not measurements.items:
-        raise OrchestratorError("nothing to export: no measurements yet")
-    return measurements
-
-
-def _finite(value: float, where: str) -> float:
-    if not math.isfinite(value):
-        raise OrchestratorError(f"cannot export {value} ({where}): not a number that other tools can read")
-    return float(value)

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.evaluation.noise import runs as noise_runs
 from orchestrator.evaluation.noise.cases import synthetic
 from orchestrator.generate.population import Range
-from orchestrator.report.export import json_lines
+from orchestrator.report.export import export
 from orchestrator.types import Measurement, Measurements
 from tests.cli.running import run
 
@@ -116,7 +116,7 @@ def test_the_noise_study_takes_measured_programs(tmp_path: Path) -> None:
         for case in study.cases
     ]
     known = Measurements(study.parameters, (*times, *study.effort))
-    (folder / noise_runs.FILE).write_text(json_lines(known))
+    (folder / noise_runs.FILE).write_bytes(export(known, "extrap-jsonl"))
     options = ["--level", "0", "--repetitions", "2", "--workers", "1", "--json"]
     result = run("evaluate", "noise", "--programs", str(folder), *options)
     rows = json.loads(result.out)["rows"]
@@ -128,7 +128,7 @@ def test_a_model_of_times_uses_the_effort_that_is_in_the_file(tmp_path: Path) ->
     study = synthetic(1, 50.0, 3)
     case = study.cases[0]
     known = Measurements(study.parameters, (Measurement(case.callpath, "time", case.times), *study.effort))
-    (tmp_path / "runs.jsonl").write_text(json_lines(known))
+    (tmp_path / "runs.jsonl").write_bytes(export(known, "extrap-jsonl"))
     result = run("model", str(tmp_path / "runs.jsonl"), "--modeler", "swc", "--metric", "time", "--json")
     (model,) = json.loads(result.out)["models"]
     assert model["metric"] == "time"

@@ -19,7 +19,7 @@ from orchestrator.generate.manifest import Manifest
 from orchestrator.launch.mpi import launcher_for
 from orchestrator.readers.entries import Entry, assemble
 from orchestrator.readers.extrap_json import read_json_lines
-from orchestrator.report.export import json_lines
+from orchestrator.report.export import export
 from orchestrator.types import Measurements, Resources, Value
 
 FILE = "measurements.jsonl"
@@ -52,7 +52,7 @@ def measurements(folder: Path, manifest: Manifest, advance: Advance | None = Non
         if advance is not None:
             advance(done, len(tasks))
     found = assemble(manifest.range.parameters, entries, str(folder))
-    kept.write_text(json_lines(found), encoding="utf-8")
+    kept.write_bytes(export(found, "extrap-jsonl"))
     return found
 
 
