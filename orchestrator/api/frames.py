@@ -120,7 +120,8 @@ def to_measurements(
         found = of_metrics(found, wanted, "the table") if long and wanted not in ([], [_VALUE]) else found
     except ReadError as error:
         raise MeasurementError(str(error)) from None
-    found = replace(found, categorical=_categories(frame, names))
+    categories = (name for name in names if isinstance(frame[name].dtype, pd.CategoricalDtype))
+    found = replace(found, categorical=frozenset(categories))
     notes = (
         [left_out_stamps(stamps, f"parameters={[*names, *stamps]} makes them categories")] if stamps else []
     )
@@ -394,10 +395,6 @@ def _entries(
                 f"row {label!r} has no value in any of the columns {_listed(values)}; remove it: "
                 "frame.dropna(subset=[...], how='all')"
             )
-
-
-def _categories(frame: pd.DataFrame, names: Sequence[str]) -> frozenset[str]:
-    return frozenset(name for name in names if isinstance(frame[name].dtype, pd.CategoricalDtype))
 
 
 def _listed(names: Any) -> str:

@@ -120,7 +120,8 @@ def drift(state: State) -> Drift | None:
     for run, item in timed(state):
         if last.get(run.point, 0) > 1 and item.began is not None and (seconds := duration(item)) > 0:
             series.setdefault(run.point, []).append((item.began, math.log(seconds)))
-    repeated = [np.array(sorted(v)) for _, v in sorted(series.items(), key=_by_key) if len(v) > 1]
+    ordered = sorted(series.items(), key=lambda pair: pair[0].key)
+    repeated = [np.array(sorted(values)) for _, values in ordered if len(values) > 1]
     if not repeated:
         return None
     times = np.concatenate([values[:, 0] for values in repeated])
@@ -146,10 +147,6 @@ def drift(state: State) -> Drift | None:
         begin=begin,
         end=end,
     )
-
-
-def _by_key(pair: tuple[Point, object]) -> str:
-    return pair[0].key
 
 
 def duration(item: RunState) -> float:

@@ -39,8 +39,8 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
         what = "every point has its maximum of repetitions, or was given up"
         return Nothing("exhausted", "; ".join(filter(None, (what, wider))), False, beyond)
     if useful is not None and useful.gain > (0.0 if best is None else best.gain):
-        reason = f"{_vain(view, stakes, best)}; {_next(view, stakes, useful)}"
-        return Nothing("exhausted", reason, useful=useful.run.point)
+        ahead = f"the next useful run, at {useful.run.point}, {_effect(view, stakes, useful)}"
+        return Nothing("exhausted", f"{_vain(view, stakes, best)}; {ahead}", useful=useful.run.point)
     if stakes.fixed < (1 - _NOTICEABLE) * stakes.total:
         wider, beyond = _wider(view, stakes)
         what = "no run in the search space is worth its cost"
@@ -97,10 +97,6 @@ def _wider(view: View, stakes: Stakes) -> tuple[str, Point | None]:
     best = min((item for item in useful if item.gain >= enough), key=lambda item: item.run.seconds)
     what = f"a run at {best.run.point} {_effect(view, stakes, best)}"
     return f"wider ranges of the parameters may help: {what}", best.run.point
-
-
-def _next(view: View, stakes: Stakes, useful: Rated) -> str:
-    return f"the next useful run, at {useful.run.point}, {_effect(view, stakes, useful)}"
 
 
 def _effect(view: View, stakes: Stakes, item: Rated) -> str:
