@@ -9,7 +9,7 @@ from dataclasses import replace
 from orchestrator.campaign.schema import Pack, SlurmOptions
 from orchestrator.control import slurm_preflight
 from orchestrator.control.planning import FirstRound
-from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
+from orchestrator.doctor.check import Check, failed, missing, ok, warning
 from orchestrator.doctor.examined import Examined
 from orchestrator.doctor.probe import Probe
 from orchestrator.executors.slurm.cluster import Association, Cluster
@@ -175,13 +175,8 @@ def _cores(options: SlurmOptions, item: Partition) -> Check:
     if item.threads > 1 and stated == item.cores[-1] * item.threads:
         detail = f"{stated} counts {item.threads} hardware threads per core: ranks would share cores"
         return warning("cores_per_node", detail, remedy)
-    status = Status.FAILED if stated > item.cores[-1] else Status.WARNING
-    return Check(
-        name="cores_per_node",
-        status=status,
-        detail=f"{stated}, but nodes of {item.name} have {listed} cores",
-        remedy=remedy,
-    )
+    result = failed if stated > item.cores[-1] else warning
+    return result("cores_per_node", f"{stated}, but nodes of {item.name} have {listed} cores", remedy)
 
 
 def _unknown_cores(item: Partition, largest: Resources) -> Check:

@@ -6,7 +6,7 @@ import getpass
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
+from orchestrator.doctor.check import Check, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
 from orchestrator.executors.slurm.cluster import Association, Cluster
 from orchestrator.executors.slurm.partitions import Partition
@@ -50,14 +50,8 @@ def find(probe: Probe) -> tuple[list[Check], Cluster | None]:
 def _programs(probe: Probe, absent: Sequence[str]) -> Check:
     if not absent:
         return ok("Slurm", f"{', '.join(PROGRAMS)} found ({probe.which('sbatch')})")
-    serious = any(name not in _OPTIONAL for name in absent)
-    status = Status.MISSING if serious else Status.WARNING
-    return Check(
-        name="Slurm",
-        status=status,
-        detail=f"not found: {', '.join(absent)}",
-        remedy="apt-get install slurm-client",
-    )
+    result = missing if any(name not in _OPTIONAL for name in absent) else warning
+    return result("Slurm", f"not found: {', '.join(absent)}", "apt-get install slurm-client")
 
 
 def _controller(configuration: Mapping[str, str]) -> Check:
