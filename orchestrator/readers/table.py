@@ -283,8 +283,8 @@ def _assembled(
         if failed
         else []
     )
-    remarks = (*notes, *doubts, *products(known), *_unmeasured(empty), *left_out)
-    return replace(known, notes=(*known.notes, *(f"{source}: {note}" for note in remarks)))
+    said = (*notes, *doubts, *products(known), *_unmeasured(empty), *left_out)
+    return replace(known, notes=(*known.notes, *(f"{source}: {note}" for note in said)))
 
 
 def _left_out(chosen: Layout, rows: Sequence[Row]) -> Iterator[str]:

@@ -186,8 +186,8 @@ def test_a_round_that_is_skipped_for_its_time_limit_alone_is_followed_by_another
         state = after(events.RunSkipped(skip.run, skip.reason, skip.unaffordable), state=state)
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
     assert actions(state) == [Propose(2)]
-    [dear] = next_actions(after(PROPOSED), replace(POLICY, budget=0.5), 1.0, estimates())[:1]
-    assert isinstance(dear, events.RunSkipped) and dear.unaffordable
+    [skipped] = next_actions(after(PROPOSED), replace(POLICY, budget=0.5), 1.0, estimates())[:1]
+    assert isinstance(skipped, events.RunSkipped) and skipped.unaffordable
 
 
 @pytest.mark.parametrize(("failure", "attempts"), [(k, v + 1) for k, v in RETRIES.items()])

@@ -262,7 +262,7 @@ def test_a_terminal_is_sent_no_control_characters() -> None:
     assert "?[2J?gone" in text and "\x1b" not in text
 
 
-def test_what_a_shared_job_holds_is_reserved_until_its_books_are_closed() -> None:
+def test_what_a_shared_job_holds_is_reserved_until_its_charge_is_confirmed() -> None:
     a, b, c = RUNS[:3]
     shared = [replace(begun(run), pack="one") for run in (a, b)]
     steps: list[events.Event] = [

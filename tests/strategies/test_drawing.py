@@ -203,8 +203,8 @@ def wide_view() -> View:
 
 def test_active_prefers_cheap_runs_that_teach_as_much() -> None:
     view = replace(wide_view(), batch_size=10, budget_left=1000.0)
-    dear = replace(view, costs=lambda points: [100.0 if p["level"] == 3 else 1.0 for p in points])
-    choices = active.strategy(start=2)(dear, np.random.default_rng(1))
+    priced = replace(view, costs=lambda points: [100.0 if p["level"] == 3 else 1.0 for p in points])
+    choices = active.strategy(start=2)(priced, np.random.default_rng(1))
     assert sum(choice.point["level"] == 3 for choice in choices) <= 2
 
 
