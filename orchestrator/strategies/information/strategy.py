@@ -80,9 +80,11 @@ def strategy(
         if isinstance(choices, Nothing):
             return choices
         if choices:
-            return _with_remark(choices, _left_out(entries), "")
+            without = _left_out(entries)
+            return [replace(choice, reason=f"{choice.reason}{without}") for choice in choices]
+        why = _why_not(view, entries)
         fallback = best_rated(view, Rating.of(view, True, 1.0, 1.0))
-        return _with_remark(fallback, "", _why_not(view, entries))
+        return [replace(choice, reason=f"{why}; {choice.reason}") for choice in fallback]
 
     return propose
 
@@ -92,7 +94,7 @@ def _left_out(entries: Sequence[Relevant]) -> str:
     without = [entry for entry in entries if entry.models and not any(map(has_belief, entry.models))]
     if not without:
         return ""
-    return f"{len(without)} of {len(entries)} relevant call paths are left out: {_NO_BELIEF}"
+    return f"; {len(without)} of {len(entries)} relevant call paths are left out: {_NO_BELIEF}"
 
 
 def _why_not(view: View, entries: Sequence[Relevant]) -> str:
@@ -103,13 +105,6 @@ def _why_not(view: View, entries: Sequence[Relevant]) -> str:
     if not any(holds_at(model, aim) for model in known for aim in targets(view)):
         return "no model is for the categories of the evaluation point yet, so chosen as gpr does"
     return f"{_NO_BELIEF}, which information per cost needs, so chosen as gpr does"
-
-
-def _with_remark(choices: Sequence[Choice], after: str, before: str) -> list[Choice]:
-    """Return choices with a remark before or after each reason: the log and the status show reasons."""
-    return [
-        replace(choice, reason="; ".join(filter(None, (before, choice.reason, after)))) for choice in choices
-    ]
 
 
 def targets(view: View) -> list[Point]:
