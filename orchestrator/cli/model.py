@@ -18,7 +18,7 @@ from orchestrator.models.intervals import checked_levels
 from orchestrator.report import extrapolation, scaling_document
 from orchestrator.report.callpath_names import named, selected
 from orchestrator.report.models_document import describe, label, without_number
-from orchestrator.report.tables import console, interval, intervals_table, models_table
+from orchestrator.report.tables import configuration, console, interval, intervals_table, models_table
 from orchestrator.types import Measurements, Point, format_value
 
 _EACH = 5  # models of which each has a line for the same note
@@ -174,7 +174,7 @@ def _print(described: Sequence[dict[str, Any]], levels: Sequence[float], runs: i
     screen.print(models_table(described))
     for item in described:
         for prediction in item["predictions"][1:]:
-            text = f"{label(item)} {item['metric']} at {_place(prediction)}: {interval(prediction)}"
+            text = f"{label(item)} {item['metric']} at {configuration(prediction)}: {interval(prediction)}"
             screen.print(text)
     if levels:
         screen.print(intervals_table(described, runs))
@@ -210,8 +210,4 @@ def _silences(item: dict[str, Any]) -> Iterator[str]:
     for prediction in item["predictions"]:
         there = {name: format_value(value) for name, value in prediction["point"].items()}
         if item["category"].items() <= there.items() and (said := without_number(prediction)):
-            yield f"at {_place(prediction)} {said}"
-
-
-def _place(prediction: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in prediction["point"].items())
+            yield f"at {configuration(prediction)} {said}"
