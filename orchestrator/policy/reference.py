@@ -70,14 +70,12 @@ def _blind(state: State) -> str:
 
     Only of runs that were executed: a rehearsal has no machine.
     """
-    times: dict[Point, list[float]] = {}
-    for run, item in machine.timed(state):
-        if item.origin and item.began is not None:
-            times.setdefault(run.point, []).append(item.began)
+    began = ([item.began or 0.0 for item in items if item.origin] for items in _by_point(state).values())
+    times = [found for found in began if found]
     if not times:
         return ""
-    span = max(map(max, times.values())) - min(map(min, times.values()))
-    longest = max(max(found) - min(found) for found in times.values())
+    span = max(map(max, times)) - min(map(min, times))
+    longest = max(max(found) - min(found) for found in times)
     if span < _BLIND or longest >= span / 2:
         return ""
     return f"no point was measured both early and late in {span / 60:.0f} minutes"
