@@ -110,7 +110,7 @@ def test_a_prediction_far_beyond_the_measurements_says_so() -> None:
     assert "note: P(n=1) has n=1, 1/4 of the smallest measured value 4: no run shows" in below.out
 
 
-@pytest.mark.parametrize("kind", ["", "model: {name: pmnf, members: 5}\n", "model: {name: cpr}\n"])
+@pytest.mark.parametrize("kind", ["", "model: {name: pmnf, members: 5}\n"])
 def test_a_campaign_directory_gives_the_models_of_its_status(kind: str) -> None:
     write_campaign(Path.cwd(), SIMULATED + kind, None)
     status = run("run", "campaign.yaml", "--json").document
