@@ -82,14 +82,19 @@ def test_compiling_the_modeler_first_is_told_and_gives_more_time(
     monkeypatch.setattr(session, "run", run)
     monkeypatch.setattr(expectation, "_expected", lambda *_: {"round": 1})
     wanted = (campaign, (), rehearsal.Options())
-    process = Thread(target=expectation.rehearse, args=(sender, wanted, tmp_path))
+
+    def rehearse() -> None:
+        expectation.rehearse(sender, wanted, tmp_path)
+        sender.close()  # as the end of a process does
+
+    process = Thread(target=rehearse)
     process.start()
     assert receiver.poll(60)
     compiling.when_compiling(lambda: told.append("compiling"))
     heard = expectation.Heard(time.monotonic() + 0.1)
     heard.listen(receiver)
     process.join()
-    assert (heard.latest, told) == ({"round": 1}, ["compiling"])
+    assert (heard.latest, told, heard.ended) == ({"round": 1}, ["compiling"], True)
 
 
 def test_a_crash_is_not_taken_for_too_little_time(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ def write_gemm(folder: Path) -> None:
     """Write t = 1e-9 m n k with 2 % noise as the measured files are: the header lacks the row number."""
     rng = np.random.default_rng(0)
     (folder / "stampede2" / "gemm").mkdir(parents=True)
-    for name, count in (("1-thread.csv", 100), ("1-thread_test.csv", 40)):
+    for name, count in (("1-thread.csv", 60), ("1-thread_test.csv", 20)):
         lines = ["m,n,k,avg,std"]
         for row in range(count):
             m, n, k = (int(value) for value in rng.integers(32, 4096, 3))
@@ -42,13 +42,13 @@ def test_tables_are_written_and_rows_are_continued(tmp_path: Path) -> None:
     rows = json.loads(out.read_text())["rows"]
     *sizes, (last, few) = [(row["set"], row["size"]) for row in rows]
     # 500 are more than there are: all are fitted. The extrapolation has even fewer.
-    assert sizes == [("gemm", 20), ("gemm", 100), ("gemm, m", 20)]
+    assert sizes == [("gemm", 20), ("gemm", 60), ("gemm, m", 20)]
     assert last == "gemm, m" and 20 < few < 60
     assert all(row["failure"] is None and row["mlogq"] < 0.1 for row in rows)
     text = page.read_text()
     assert text.startswith("before\n<!-- tuning spaces -->\n\nMLogQ, means over 1 draw of the points")
     assert "outdated" not in text and text.endswith("<!-- end of tuning spaces -->\nafter\n")
-    assert f"| gemm | 100 | {rows[1]['mlogq']:.3f} |" in text
+    assert f"| gemm | 60 | {rows[1]['mlogq']:.3f} |" in text
 
     # What is there is kept as it is, and only the second seed is computed.
     changed = [{**row, "bytes": 77_000_000} for row in rows]

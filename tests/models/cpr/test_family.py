@@ -12,7 +12,7 @@ from tests.models.cpr.cases import drawn, unit_axes, waves
 
 
 def test_a_function_of_low_rank_is_found() -> None:
-    samples, unseen = drawn(waves, 3, 1500), drawn(waves, 3, 500, seed=1)
+    samples, unseen = drawn(waves, 3, 800), drawn(waves, 3, 500, seed=1)
     errors = {
         learner.name: np.abs(learner.fitted(samples, np.random.default_rng(0)).at(unseen.x) - unseen.y).mean()
         for learner in candidates(samples)
