@@ -23,6 +23,7 @@ from orchestrator.campaign.schema import (
     Notify,
     Priors,
     ProgramSection,
+    Repetitions,
     ResourcesSection,
     SimulatedOptions,
     SlurmOptions,
@@ -322,6 +323,14 @@ class Campaign:
         """Return what says why a rehearsal has nothing to replay at a point, or None where it has."""
         names = [item.name for item in self.parameters]
         return dataset.check(self.replayed, names, self.measure.measured)
+
+    def repetitions(self) -> Repetitions:
+        """Return how often points may be measured; in a rehearsal at most as often as its data set holds."""
+        stated, names = self.measure.repetitions, [item.name for item in self.parameters]
+        held = dataset.repetitions(self.replayed, names, self.measure.measured)
+        if held is None or held >= stated.maximum:
+            return stated
+        return stated.model_copy(update={"initial": min(stated.initial, held), "maximum": held})
 
     @property
     def placement(self) -> Placement:

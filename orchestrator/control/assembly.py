@@ -143,6 +143,7 @@ class Assembly:
         campaign, effort = self.campaign, self.effort_rules()
         costs = self.expected_costs(models, state.allocation)
         predicted = any(model.metric == ELAPSED for model in models)
+        repetitions = campaign.repetitions()
         return View(
             space=elsewhere.without(self.space, failing.regions(state)),
             evaluation_point=campaign.evaluation_point,
@@ -153,8 +154,8 @@ class Assembly:
             costs=costs,
             budget_left=campaign.stop.budget - state.spent - state.reserved - kept,
             batch_size=campaign.strategy.batch_size,
-            initial_repetitions=campaign.measure.repetitions.initial,
-            maximum_repetitions=campaign.measure.repetitions.maximum,
+            initial_repetitions=repetitions.initial,
+            maximum_repetitions=repetitions.maximum,
             round=state.round + 1,
             cost_is_relative=not predicted and campaign.measure.expected_time is None,
             cores=cost.cores_at(self.cores),

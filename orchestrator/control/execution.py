@@ -17,7 +17,7 @@ from orchestrator.control.assembly import modeler
 from orchestrator.control.runtime import fit
 from orchestrator.errors import CampaignError, JournalError
 from orchestrator.executors.base import Executor, ExecutorContext, Truth
-from orchestrator.executors.simulated import truth
+from orchestrator.executors.simulated import dataset, truth
 from orchestrator.executors.simulated.truth import Exact
 from orchestrator.journal.file import FILE_NAME, read, require_campaign
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN, measurements
@@ -25,7 +25,6 @@ from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
 from orchestrator.models.base import Model
 from orchestrator.policy import effort_runs
-from orchestrator.readers import load as measured_files
 from orchestrator.types import Measurements, Point, Run
 
 
@@ -49,7 +48,7 @@ def true_values(campaign: Campaign, point: Point) -> Mapping[tuple[str, str], fl
     if not isinstance(options, SimulatedOptions):
         return {}
     if options.dataset is not None:
-        known = _loaded(options.dataset)
+        known = _replayed(campaign, options.dataset)
         there = Point(tuple((name, value) for name, value in point.items if name in known.parameters))
         items = [(item.callpath, item.metric, item.values.get(there)) for item in known.items]
         return {(callpath, metric): fmean(values) for callpath, metric, values in items if values}
@@ -66,7 +65,7 @@ def _truth(campaign: Campaign) -> Truth | None:
     if not isinstance(options, SimulatedOptions):
         return None
     if options.dataset is not None:
-        drawn = truth.replayed(_loaded(options.dataset))
+        drawn = truth.replayed(_replayed(campaign, options.dataset))
     elif (exact := _exact(campaign, options)) is not None:
         drawn = truth.noisy(exact, options.noise)
     else:
@@ -76,8 +75,8 @@ def _truth(campaign: Campaign) -> Truth | None:
     return truth.failing(drawn, campaign.expression(options.fails_where), campaign.values)
 
 
-def _loaded(dataset: str) -> Measurements:
-    return measured_files.load([Path(dataset)])
+def _replayed(campaign: Campaign, path: str) -> Measurements:
+    return dataset.read(path, [item.name for item in campaign.parameters])
 
 
 def _exact(campaign: Campaign, options: SimulatedOptions) -> Exact | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign.definition import Campaign
@@ -12,9 +11,9 @@ from orchestrator.control import fastest
 from orchestrator.control.assembly import assemble
 from orchestrator.control.execution import true_values
 from orchestrator.control.rehearsal import Rehearsal
+from orchestrator.executors.simulated import dataset
 from orchestrator.journal.measurements import ELAPSED, measurements
 from orchestrator.journal.state import State, runs_measured
-from orchestrator.readers.load import load
 from orchestrator.resources import core_hours
 from orchestrator.types import Point
 
@@ -64,8 +63,8 @@ def _fastest(campaign: Campaign, state: State) -> dict[str, Any] | None:
     built, known = assemble(campaign), measurements(state, campaign.parameters)
     paths = fastest.counted(built, known)
     measured = fastest.totals(known, paths)
-    there = fastest.totals(load([Path(campaign.replayed)]), paths)
     names = [item.name for item in campaign.parameters]
+    there = fastest.totals(dataset.read(campaign.replayed, names), paths)
     here = {Point(tuple((name, at[name]) for name in names)): seconds for at, (seconds, _) in there.items()}
     true = {point: seconds for point, seconds in here.items() if point in built.space}
     if not measured or not true:

@@ -229,3 +229,29 @@ def test_the_cost_of_a_replayed_run_is_that_of_the_whole_run() -> None:
     written = run("export", "kept", "--format", "csv").out.splitlines()
     elapsed = {tuple(row.split(",")[:2]): float(row.split(",")[-1]) for row in written if "elapsed" in row}
     assert elapsed and all(value == int(p) * int(n) for (p, n), value in elapsed.items())
+
+
+def test_a_table_without_call_paths_has_the_parameters_of_the_campaign() -> None:
+    rows = [f"{p},{n},{p * n / 100}" for p in (2, 4, 8, 16) for n in (10, 20, 40)]
+    Path("wide.csv").write_text("\n".join(["p,n,time", *rows]))
+    result = run("simulate", "campaign.yaml", "--dataset", "wide.csv", "--json")
+    assert result.code == 0, result.err
+    assert result.document["points"] == 10  # the others reach their limit
+    Path("wide.csv").write_text("\n".join(["p,m,time", *rows]))
+    result = run("simulate", "campaign.yaml", "--dataset", "wide.csv")
+    assert result.code == 2
+    assert "wide.csv:1: no column for parameter n" in result.err
+
+
+def test_no_point_is_repeated_more_often_than_the_data_set_has_values() -> None:
+    """The same value again would look like a machine without noise."""
+    few = DATASET.replace(" 0.61 0.60", "")
+    for content, most in ((DATASET, 3), (few, 3), (re.sub(r"(DATA \S+).*", r"\1", DATASET), 1)):
+        Path("data.txt").write_text(content)
+        kept = f"kept-{len(content)}"
+        result = run("simulate", "campaign.yaml", "--dataset", "data.txt", "--directory", kept,
+                     "--set", "strategy.name=grid", "--set", "measure.repetitions.maximum=5")  # fmt: skip
+        assert result.code == 0, result.err
+        runs = run("runs", kept, "--json").document
+        assert max(row["repetition"] for row in runs) == most
+        assert "no measured time" not in result.err

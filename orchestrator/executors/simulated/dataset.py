@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.load import load
-from orchestrator.types import Application, Value
+from orchestrator.readers.reading import Reading
+from orchestrator.types import Application, Measurements, Value
 
 Check = Callable[[Mapping[str, Value]], str | None]
 
@@ -18,9 +19,24 @@ Check = Callable[[Mapping[str, Value]], str | None]
 class _Held:
     parameters: tuple[str, ...]
     points: frozenset[tuple[Value, ...]]
+    repetitions: int  # most values of one metric at one point
 
 
-def check(dataset: str | None, parameters: Collection[str], metrics: Sequence[str]) -> Check:
+def read(path: str, parameters: Sequence[str]) -> Measurements:
+    """Load a data set; a table that does not say which columns are parameters has those of the campaign.
+
+    Raises
+    ------
+    ReadError
+        If it cannot be read either way.
+    """
+    try:
+        return load([Path(path)])
+    except ReadError:
+        return load([Path(path)], Reading(parameters=parameters))
+
+
+def check(dataset: str | None, parameters: Sequence[str], metrics: Sequence[str]) -> Check:
     """Return what says why nothing can be replayed at a point, or None where it can.
 
     Where no data set is replayed, or it cannot be read, every point passes. That a data set cannot be read
@@ -35,7 +51,7 @@ def check(dataset: str | None, parameters: Collection[str], metrics: Sequence[st
     metrics
         What a run must yield.
     """
-    held = _held(dataset, metrics)
+    held = _held(dataset, parameters, metrics)
     if held is None:
         return lambda values: None
     missing = [name for name in held.parameters if name not in parameters]
@@ -57,11 +73,20 @@ def points(
     None where no data set is replayed, where it cannot be read, or where it does not vary all ``parameters``
     and no others.
     """
-    held = _held(dataset, metrics)
+    held = _held(dataset, parameters, metrics)
     if held is None or set(held.parameters) != set(parameters):
         return None
     order = [held.parameters.index(name) for name in parameters]
     return [tuple(values[index] for index in order) for values in held.points]
+
+
+def repetitions(dataset: str | None, parameters: Sequence[str], metrics: Sequence[str]) -> int | None:
+    """Return how many repetitions a data set holds at most of a point; None where none can be replayed.
+
+    Further ones would yield values again, as if the machine had no noise.
+    """
+    held = _held(dataset, parameters, metrics)
+    return None if held is None else held.repetitions
 
 
 def restricted(spec: Application, missing: Check, wanted: Mapping[str, Value] | None) -> Application:
@@ -77,22 +102,24 @@ def lacking(metrics: Sequence[str]) -> str:
     return f"the data set has no {' or no '.join(metrics)} there"
 
 
-def _held(dataset: str | None, metrics: Sequence[str]) -> _Held | None:
+def _held(dataset: str | None, parameters: Sequence[str], metrics: Sequence[str]) -> _Held | None:
     if dataset is None:
         return None
     try:
         found = Path(dataset).stat()
-        return _read(dataset, tuple(metrics), found.st_mtime_ns, found.st_size)
+        return _read(dataset, tuple(parameters), tuple(metrics), found.st_mtime_ns, found.st_size)
     except (OSError, ReadError):
         return None
 
 
 @lru_cache(maxsize=4)
-def _read(path: str, metrics: tuple[str, ...], changed: int, size: int) -> _Held:
+def _read(path: str, parameters: tuple[str, ...], metrics: tuple[str, ...], changed: int, size: int) -> _Held:
     """Return the points with values of all metrics; ``changed`` and ``size`` distinguish its versions."""
-    known = load([Path(path)])
+    known = read(path, parameters)
     points = set(known.points)
     for metric in metrics:
         having = (item.values for item in known.items if item.metric == metric)
         points &= {point for values in having for point in values if values[point]}
-    return _Held(known.parameters, frozenset(tuple(value for _, value in point.items) for point in points))
+    most = max((len(found) for item in known.items for found in item.values.values()), default=1)
+    coordinates = frozenset(tuple(value for _, value in point.items) for point in points)
+    return _Held(known.parameters, coordinates, max(most, 1))
