@@ -21,6 +21,7 @@ _KNOWN = {"": ("ms", "s", "min", "h", "d"), "core-": ("seconds", "minutes", "hou
 _SIMILAR = 0.6  # difflib's own threshold for a close match
 _TIMES = 10.0  # from this ratio on it is clearer than percent
 _MOST_TIMES = 1000.0
+_ROUNDING = 1e-6  # core-seconds: what sums of costs leave beside zero
 CostUnit = Literal["core-seconds", "core-minutes", "core-hours", "core-days"]
 _PER_UNIT: dict[CostUnit, float] = {
     "core-seconds": 1.0,
@@ -145,7 +146,7 @@ def per_unit(unit: CostUnit) -> float:
 
 def in_unit(core_seconds: float, unit: CostUnit = "core-hours", digits: int = 4) -> str:
     """Return the number of units that core-seconds are, for a human, to ``digits`` significant digits."""
-    number = core_seconds / _PER_UNIT[unit]
+    number = core_seconds / _PER_UNIT[unit] if abs(core_seconds) > _ROUNDING else 0.0
     return f"{number:.0f}" if abs(number) >= 10 ** (digits - 1) else f"{number:.{digits}g}"
 
 

@@ -187,8 +187,11 @@ def _measure(draft: Draft) -> list[str]:
     ]
     if not draft.tried:
         return lines
-    estimate = f"  # expected_time: {' * '.join([f'{draft.seconds:.3g}', *_in_proportion(draft)])}"
-    return [*lines, f"  # {draft.tried}", _commented(estimate, "s; say how it grows: plan needs an estimate")]
+    # Options of one problem, such as the sizes of blocks: a run takes no longer the larger they are.
+    factors = [] if draft.tuning else _in_proportion(draft)
+    estimate = f"  # expected_time: {' * '.join([f'{draft.seconds:.3g}', *factors])}"
+    how = "correct it" if draft.tuning else "say how it grows"
+    return [*lines, f"  # {draft.tried}", _commented(estimate, f"s; {how}: plan needs an estimate")]
 
 
 def _in_proportion(draft: Draft) -> list[str]:

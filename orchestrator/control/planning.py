@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator.campaign.definition import Campaign
-from orchestrator.campaign.schema import Stop
 from orchestrator.control import estimation
 from orchestrator.control.assembly import Assembly, modeler, policy, strategy
 from orchestrator.control.settle import round_of
@@ -124,7 +123,7 @@ def _derived_limit(
     derived = fair_limit(campaign.stop.budget, needed)
     if derived < _SHORTEST_LIMIT and not _states_times(campaign):
         cores = tuple(assembly.cores(run.point) for run in runs)
-        raise CampaignError(_too_small(campaign.stop, cores, needed(_SHORTEST_LIMIT), bool(validation)))
+        raise CampaignError(_too_small(campaign, cores, needed(_SHORTEST_LIMIT), bool(validation)))
     return derived
 
 
@@ -189,7 +188,7 @@ def _check_budget(campaign: Campaign, single: Reservation, plan: FirstRound) -> 
         runs = f"{count(len(plan.runs), 'run')} on up to {count(max(plan.cores), 'core')}"
         raise CampaignError(
             f"the first round ({runs}) {plan.what} {format_cost(need, unit)}, stop.budget is "
-            f"{in_unit(budget, unit)}: raise stop.budget, {_remedy(plan)}"
+            f"{in_unit(budget, unit)}: raise stop.budget, {_remedy(plan, _fewer(campaign))}"
         )
     need = max(need, single.reserved)
     kept = 0.0 if plan.validation is None else plan.kept or plan.validation.reserved
@@ -213,23 +212,29 @@ def _check_budget(campaign: Campaign, single: Reservation, plan: FirstRound) -> 
         )
 
 
-def _remedy(plan: FirstRound) -> str:
-    """Return what makes a first round cheaper than by a larger budget."""
+def _fewer(campaign: Campaign) -> str:
+    """Return the option with which a first round has fewer runs."""
+    return "strategy.start" if campaign.strategy.name in _DRAWING else "measure.repetitions.initial"
+
+
+def _remedy(plan: FirstRound, fewer: str) -> str:
+    """Return what makes a first round cheaper than by a larger budget; ``fewer``: see `_fewer`."""
     if plan.expected is None:
         return (
-            "lower measure.time_limit or measure.repetitions.initial, or state measure.expected_time if runs "
-            "are much shorter than their limit"
+            f"lower measure.time_limit or {fewer}, or state measure.expected_time if runs are much shorter "
+            "than their limit"
         )
-    return "lower measure.repetitions.initial, or correct measure.expected_time if runs are shorter than that"
+    return f"lower {fewer}, or correct measure.expected_time if runs are shorter than that"
 
 
-def _too_small(stop: Stop, cores: tuple[int, ...], least: float, validated: bool) -> str:
+def _too_small(campaign: Campaign, cores: tuple[int, ...], least: float, validated: bool) -> str:
+    stop = campaign.stop
     given, needed = (format_cost(cost, stop.unit) for cost in (stop.budget, least))
     return (
         f"stop.budget of {given} is too small for the {len(cores)} runs of the first round (on "
         f"{sum(cores)} cores in all){' and the validation' if validated else ''}: with limits of only "
         f"{_SHORTEST_LIMIT:g} s they need {needed}, as a run may be charged for more than its "
-        "limit before it has ended: raise it, use fewer repetitions or smaller points, "
+        f"limit before it has ended: raise it, lower {_fewer(campaign)}, use smaller points, "
         f"{'write validate: false, ' if validated else ''}or state measure.time_limit and "
         "measure.expected_time"
     )

@@ -112,6 +112,7 @@ def test_formats() -> None:
     assert units.format_cost(60.0, "core-seconds") == "60 core-seconds"
     assert units.format_cost(5400.0, "core-minutes") == "90 core-minutes"
     assert units.format_cost(12345.6, "core-seconds", 3) == "12346 core-seconds"
+    assert units.format_cost(1.7e-11, "core-seconds") == "0 core-seconds"  # what sums of floats leave
     assert units.hours_in(1 / 60, "core-seconds") == "60"
     assert units.cost_at_least(1.00001, "core-seconds") == "1.001 core-seconds"
 

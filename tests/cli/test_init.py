@@ -517,6 +517,15 @@ def test_a_tuning_space_has_no_evaluation_point_and_single_runs_where_models_are
     assert both.code == 2 and "--goal tuning has no evaluation point" in both.err
 
 
+@pytest.mark.usefixtures("patient")
+def test_no_run_is_estimated_to_take_longer_the_larger_an_option_is() -> None:
+    program("heat", "#!/bin/sh\necho 'Runtime: 0.5 seconds'\n")
+    options = ("--values", "order=rows,columns", "--values", "block=8,16,32", "--executor", "local")
+    assert run("init", "--command", "./heat {order} {block}", *options, "--goal", "tuning").code == 0
+    text = Path("heat-tuning.yaml").read_text()
+    assert re.search(r"^  # expected_time: \S+ +# s; correct it", text, re.MULTILINE), text
+
+
 def test_of_parameters_that_look_like_options_it_is_said_that_models_hold_beyond_them() -> None:
     program("heat", HEAT)
     shown = run("init", "--command", "./heat {order} {block}", *OPTIONS)

@@ -147,7 +147,11 @@ def test_runs_are_expected_to_cost_what_is_charged_and_not_what_was_asked_for() 
         ),
         (
             ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=0.001"],
-            "is too small for the .* runs of the first round",
+            "is too small for the .* runs of the first round.* lower measure.repetitions.initial",
+        ),
+        (
+            ["strategy=active", "measure.expected_time=9", "stop.budget=0.1"],
+            "is expected to cost .* lower strategy.start, or correct measure.expected_time",
         ),
         (
             ["measure.expected_time=0.001", "measure.limit_margin=null", "stop.budget=0.1"],
