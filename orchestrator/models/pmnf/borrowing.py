@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.fit import Fits, columns
+from orchestrator.models.pmnf.solution import EXCESS
 from orchestrator.models.pmnf.weighting import Weighting
 
 # Standard deviation between categories of the logarithm of a term over the others, before any is seen, which
@@ -79,13 +80,24 @@ def borrowed(
     unit = np.where(used, level[:, None] / middle, 0.0)
     value = np.einsum("kt,tkn->kn", share * unit, z)
     residual = log_value[row] - np.log(np.maximum(value, _TINY))
+    rss = np.einsum("kn,kn->k", weighting.weights[row], residual**2)
+    variance = _with_misfit(rss, weighting.variance[row], log_value.shape[1])
     return index, Fits(
         coefficients=share * unit,
-        covariance=covariance * (unit[:, :, None] * unit[:, None] / weighting.variance[row, None, None]),
+        covariance=covariance * (unit[:, :, None] * unit[:, None] / variance[:, None, None]),
         score=score + np.log(total[index]),
-        variance=weighting.variance[row],
-        rss=np.einsum("kn,kn->k", weighting.weights[row], residual**2),
+        variance=variance,
+        rss=rss,
     )
+
+
+def _with_misfit(rss: Floats, expected: Floats, points: int) -> Floats:
+    """Return the variance of values around forms, of which only the level follows the points.
+
+    It is more than ``expected`` of the noise where the points contradict the form.
+    """
+    found = rss / max(points - 1, 1)
+    return np.where(found > EXCESS * expected, found, expected)
 
 
 def _shares(others: Others, index: NDArray[np.intp], middle: Floats) -> tuple[Floats, Floats]:

@@ -148,6 +148,17 @@ def test_a_category_with_one_point_has_the_form_of_the_others_and_its_own_level(
     assert alone(known, "few").value(place)[0] < truth / 10
 
 
+def test_points_that_contradict_the_form_of_the_others_are_within_the_intervals() -> None:
+    few: Mapping[str, Truth] = {"few": lambda p: 400.0 / p**2}
+    truths = {**dict.fromkeys("abcd", SHARED["a"]), **few}
+    known = measured(truths, {**dict.fromkeys(truths, RANKS), "few": RANKS[:2]})
+    model = fitted(known)["few"]
+    assert model.smape > 50
+    said = model.predict([point(p, "few") for p in RANKS[:2]])
+    for p, low, high in zip(RANKS[:2], said.low, said.high, strict=True):
+        assert low < truths["few"](p) < high
+
+
 def test_growth_along_a_parameter_that_is_constant_in_a_category_is_that_of_the_others() -> None:
     rng = np.random.default_rng(2)
     values: dict[Point, tuple[float, ...]] = {}
