@@ -16,6 +16,7 @@ from orchestrator.units import campaign_unit, count
 
 _REMEDIES = {
     FailureClass.APPLICATION: "make the program work: its script is run.sh in the directory of an attempt; "
+    "or, if it cannot run at some points, say by constraints where it can; "
     "or, if only the exit code is not 0, let such runs count, which costs nothing: "
     "orchestrator reread DIR --set measure.exit_codes='[0, CODE]'",
     FailureClass.TIMEOUT: "see in stdout of an attempt whether the program waited for something; if it only "

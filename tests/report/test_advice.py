@@ -56,6 +56,7 @@ def test_outputs_that_could_not_be_read_are_read_again_for_nothing() -> None:
     assert str(arguments.campaign) == "FILE"
     text = advice("failures", "5 points in a row were given up: application: exit code 3")
     assert "--campaign" not in text and "orchestrator reread study --set measure.exit_codes=" in text
+    assert "if it cannot run at some points, say by constraints where it can" in text
     assert "reread" not in advice("failures", "5 points in a row were given up: timeout: ended")
 
 
