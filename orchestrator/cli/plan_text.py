@@ -33,8 +33,8 @@ def show_batch(chosen: Campaign, document: dict[str, Any], validated: Mapping[st
         console.print(f"jobs: {document['packs']}")
     for text in (*document["extrapolation"], *document["names"]):
         console.print(f"note: {text}")
-    if document["side_by_side"] is not None:
-        console.print(f"note: {document['side_by_side']}")
+    for text in filter(None, (document["side_by_side"], document["short_limit"])):
+        console.print(f"note: {text}")
 
 
 def _space_lines(

@@ -9,18 +9,31 @@ from orchestrator.campaign.definition import RESOURCES, Campaign
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.campaign.values import sizes_as_numbers
 from orchestrator.control.idle import idle, occupying
+from orchestrator.control.planning import FirstRound
 from orchestrator.executors.local import cores as local_cores
 from orchestrator.report import extrapolation
-from orchestrator.units import count, format_cost, plain
+from orchestrator.units import count, format_cost, format_duration, plain
 
 # Seconds for which a budget keeps this machine busy, from which on it is said. Chosen by hand.
 _LONG = 86400.0
+# Seconds that few programs of small budgets take: from this limit on nothing is said. Chosen by hand.
+_LONG_LIMIT = 60.0
 
 
-def notes(campaign: Campaign, cores: Sequence[int]) -> list[str]:
-    """Return all of it; ``cores``: of each run of the first round."""
-    beside = side_by_side(campaign, cores)
-    return [*far_away(campaign), *of_campaign(campaign), *([] if beside is None else [beside])]
+def notes(campaign: Campaign, first: FirstRound) -> list[str]:
+    """Return all of it."""
+    some = (side_by_side(campaign, first.cores), short_limit(campaign, first.derived_limit))
+    return [*far_away(campaign), *of_campaign(campaign), *filter(None, some)]
+
+
+def short_limit(campaign: Campaign, derived: float | None) -> str | None:
+    """Return that runs may reach a time limit (s) that the budget alone decides; None for a long one."""
+    if derived is None or derived >= _LONG_LIMIT or campaign.measure.expected_time is not None:
+        return None
+    return (
+        f"runs are ended after {format_duration(derived)}, so that the budget holds all of the first round: "
+        "if they may take longer, state measure.expected_time or measure.time_limit"
+    )
 
 
 def of_campaign(campaign: Campaign) -> list[str]:

@@ -260,7 +260,7 @@ def _begin(
     """Return the first event of a campaign; keep what it learned, and say what the user should know."""
     priors.save(built.campaign, directory)
     for text in (
-        *cautions.notes(built.campaign, start.plan.cores),
+        *cautions.notes(built.campaign, start.plan),
         *slurm_preflight.notes(built.campaign, cluster),
     ):
         remark(f"note: {text}")
