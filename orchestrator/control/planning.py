@@ -24,7 +24,7 @@ from orchestrator.strategies.drawing import MOST_VAIN, SMALL
 from orchestrator.types import Measurements, Run
 from orchestrator.units import cost_at_least, count, format_cost, in_unit
 
-_DRAWING = "sample", "active"  # strategies that draw points at random
+DRAWING = "sample", "active"  # strategies that draw points at random
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
 _ROUNDING = 1e-9  # of a sum: a limit that is derived from the budget makes the first round cost just that
 
@@ -130,7 +130,7 @@ def _derived_limit(
 def _nothing_proposed(campaign: Campaign) -> str:
     """Return why there is no first round: strategies that draw may miss the few points of a large space."""
     name, space = campaign.strategy.name, campaign.space
-    if name in _DRAWING and space.combinations > SMALL and not isinstance(space, ListedSpace):
+    if name in DRAWING and space.combinations > SMALL and not isinstance(space, ListedSpace):
         return (
             f"strategy {name!r} finds nothing to measure: none of {MOST_VAIN} combinations that were drawn "
             f"from {space.combinations:.3g} is a point of the search space; relax constraints, or state the "
@@ -214,7 +214,7 @@ def _check_budget(campaign: Campaign, single: Reservation, plan: FirstRound) -> 
 
 def _fewer(campaign: Campaign) -> str:
     """Return the option with which a first round has fewer runs."""
-    return "strategy.start" if campaign.strategy.name in _DRAWING else "measure.repetitions.initial"
+    return "strategy.start" if campaign.strategy.name in DRAWING else "measure.repetitions.initial"
 
 
 def _remedy(plan: FirstRound, fewer: str) -> str:

@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.control import counting, existing, overview
 from orchestrator.control.assembly import Assembly, assemble, modeler
 from orchestrator.control.fastest import fastest
+from orchestrator.control.planning import DRAWING
 from orchestrator.control.runtime import fit
 from orchestrator.journal import file as journal
 from orchestrator.journal.measurements import ELAPSED, measurements
@@ -67,6 +68,7 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
         known=known,
         models=models,
         point=chosen.evaluation_point,
+        fastest=_searched_for(chosen, quickest),
         study=counting.study(chosen, known),
         values={item.name: item.values for item in chosen.parameters},
         units=metrics.units(described["metrics"]),
@@ -85,6 +87,13 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
         missing=[why for key, why in missing.items() if key in ("application", "model")],
     )
     return page_document.of_campaign(subject, campaign, generated=iso(time.time()))
+
+
+def _searched_for(chosen: Campaign, quickest: Mapping[str, Any] | None) -> Point | None:
+    """Return the fastest measured configuration of a campaign that draws points: it models a tuning space."""
+    if quickest is None or chosen.strategy.name not in DRAWING:
+        return None
+    return Point.of(quickest["measured"][0]["point"])
 
 
 def _seen_from(folder: Path | None, directory: Path) -> str:

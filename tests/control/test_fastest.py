@@ -72,13 +72,17 @@ def test_a_space_of_two_billion_combinations_is_planned_run_shown_and_reported()
     assert "fastest measured configurations" in result.out
     assert "uncertainty over the search space" in result.out
     shown = run("status", "rehearsal", "--json").document
+    best, *_ = shown["fastest"]["measured"]
     times = [row["seconds"] for row in shown["fastest"]["measured"]]
     assert times == sorted(times) and 2 < times[0] < 3.5
     assert shown["fastest"]["points"] == shown["points"] > 10
     assert shown["fastest"]["predicted"]["predicted"] > 0
     assert shown["uncertainty_targets"] == 100
-    facts = run("report", "rehearsal", "--json").document["head"]["facts"]
-    fastest = [item["value"] for item in facts if item["label"] == "Fastest measured configurations"]
+    head = run("report", "rehearsal", "--json").document["head"]
+    assert head["answer"]["is_fastest"]
+    assert "That is the fastest measured configuration." in head["answer"]["sentence"]
+    assert head["answer"]["point"] == best["point"]
+    fastest = [item["value"] for item in head["facts"] if item["label"] == "Fastest measured configurations"]
     assert len(fastest) == len(times) and f"{times[0]:.4g} s" in fastest[0]
 
 

@@ -65,6 +65,7 @@ def answer(
     described = {
         "point": place(there),
         "is_evaluation_point": subject.point is not None,
+        "is_fastest": subject.point is None and subject.fastest is not None,
         "metric": subject.metric,
         "unit": subject.unit(subject.metric),
         "callpath": subject.whole[0] if len(subject.whole) == 1 else count(len(models), "call path"),
@@ -152,7 +153,9 @@ def sentence(described: dict[str, Any], there: Point, parts: int, cost_unit: Cos
         text += f", which costs {amount} {cost_unit} on {count(int(cores), 'core')}"
         text += f" ({note})" if note else ""
     text += "."
-    if not described["is_evaluation_point"]:
+    if described["is_fastest"]:
+        text += " That is the fastest measured configuration."
+    elif not described["is_evaluation_point"]:
         text += " No evaluation point was named: these are the largest measured values."
     if described["summed"] > 1:
         text += (

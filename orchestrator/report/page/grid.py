@@ -34,7 +34,7 @@ class Axis:
     is_categorical: bool
     stops: tuple[Value, ...]  # ascending; categories in order of their first measurement
     measured: tuple[Value, ...]  # all measured values
-    default: Value  # the value at P₊, or else the largest measured one
+    default: Value  # the value at P₊, or of the fastest configuration, or else the largest measured one
     counts_processes: bool  # whether it counts processes
 
     @property
@@ -108,16 +108,17 @@ class Grid:
 def grid_of(subject: Subject) -> Grid:
     """Return the grid of all stops that are worth having: measured values, those of the space, and P₊."""
     known = subject.known
-    corner = subject.point or next(corners(known))
+    named = subject.point or subject.fastest
+    start = named or next(corners(known))
     processes = () if subject.study is None else subject.study.processes.names
     axes = []
     for name in known.parameters:
-        measured, default = known.values_of(name), corner[name]
+        measured, default = known.values_of(name), start[name]
         if known.is_categorical(name):
             stops = tuple(dict.fromkeys(map(tidy, [*measured, *subject.values.get(name, ()), default])))
         else:
             measured = tuple(sorted(measured, key=float))
-            stops = _stops(measured, subject.values.get(name, ()), default, subject.point is None)
+            stops = _stops(measured, subject.values.get(name, ()), default, named is None)
         axis = Axis(
             name=name,
             is_categorical=known.is_categorical(name),

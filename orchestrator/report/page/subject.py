@@ -28,6 +28,7 @@ class Subject:
     known: Measurements
     models: tuple[Model, ...]
     point: Point | None = None  # the evaluation point, if there is one
+    fastest: Point | None = None  # of a space that is searched for it: the fastest measured configuration
     # How runs on different numbers of processes are compared; None where no parameter counts them.
     study: Study | None = None
     # By parameter: values of the search space beside the measured ones.

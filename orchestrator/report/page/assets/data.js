@@ -61,7 +61,7 @@ export class Models {
     return this.parameters.filter((item) => item.kind !== "category" && this.names.includes(item.name));
   }
 
-  /** Where each slider stands at first: the evaluation point. */
+  /** Where each slider stands at first: the evaluation point, or the fastest configuration. */
   start() {
     return Object.fromEntries(this.parameters.map((item) => [item.name, startOf(item)]));
   }

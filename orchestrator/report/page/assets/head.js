@@ -20,7 +20,7 @@ function answer(item) {
   const time = item.unit === "s" ? spoken(item.value) : null;
   return el("div", { class: "answer" },
     el("div", { class: "answer-number" },
-      el("p", { class: "overline" }, `Predicted ${item.metric} at ${place(item.point)}`),
+      el("p", { class: "overline" }, `Predicted ${item.metric} ${item.is_fastest ? "of the fastest measured configuration, " : "at "}${place(item.point)}`),
       el("p", { class: "big" }, el("data", { value: item.value }, quantity(item.value, item.unit)),
         time ? el("span", { class: "aside" }, `≈ ${time}`) : null),
       el("p", {}, `${item.interval ?? "90 %"} interval ${interval(item.low, item.high, item.unit)}`),

@@ -18,7 +18,7 @@ export function pointsSection(source, models, state) {
     el("h2", { id: "points-title" }, "Why these points"),
     el("p", { class: "lead" }, `Each mark is a point of the search space${scope(source.points ?? [])}; the larger a disc, the more was spent there. Hover over a `,
       "mark, or open the data below it, for the reason why it was or was not measured; the table sums the reasons up."));
-  if (source.points?.length) section.append(mapFigure(source.points, models, source.head?.answer?.point), reasons(source.points));
+  if (source.points?.length) section.append(mapFigure(source.points, models, source.head?.answer?.is_evaluation_point ? source.head.answer.point : null), reasons(source.points));
   if (source.rounds?.length) section.append(roundsFigure(source.rounds, source.head?.answer?.is_evaluation_point), roundsList(source.rounds));
   if (source.alternatives?.length) section.append(alternatives(source.alternatives));
   return section;
