@@ -95,8 +95,8 @@ def test_measurements_of_all_levels_are_replayed() -> None:
             rows.append(f"{nodes},{ppn},{t},{n},main,{0.1 * nodes + n / (nodes * ppn * t) + more}")
     Path("data.csv").write_text("\n".join(rows) + "\n")
     write_campaign(Path.cwd(), LEVELS)
-    options = ("--dataset", "data.csv", "--set", "stop.patience=1", "--set", "model=pmnf")
-    result = run("simulate", "campaign.yaml", *options, "--directory", "replay")
+    rules = ("--set", "stop.patience=1", "--set", "model=pmnf", "--set", "strategy=cpf")
+    result = run("simulate", "campaign.yaml", "--dataset", "data.csv", *rules, "--directory", "replay")
     assert result.code == 0, result.err
     measured = points_of("replay")
     assert measured and measured <= set(held)

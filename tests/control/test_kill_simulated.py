@@ -19,7 +19,7 @@ CAMPAIGN = """
 name: rehearsal
 application: generic
 program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.*)"}]}
-parameters: {p: [1, 2, 4], n: [10, 20]}
+parameters: {p: [1, 2], n: [10, 20]}
 evaluation_point: {p: 8, n: 30}
 measure: {time_limit: 100 s, repetitions: {initial: 1, maximum: 2}}
 strategy: {name: full, batch_size: 3}
