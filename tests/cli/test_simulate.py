@@ -241,6 +241,9 @@ def test_a_table_without_call_paths_has_the_parameters_of_the_campaign() -> None
     result = run("simulate", "campaign.yaml", "--dataset", "wide.csv")
     assert result.code == 2
     assert "wide.csv:1: no column for parameter n" in result.err
+    Path("long.csv").write_text("p,callpath,metric,value\n2,main,time,fast\n")  # its mistake is another one
+    result = run("simulate", "campaign.yaml", "--dataset", "long.csv")
+    assert result.code != 0 and "long.csv:2: value: 'fast' is not a number" in result.err
 
 
 def test_no_point_is_repeated_more_often_than_the_data_set_has_values() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from orchestrator.errors import ReadError
+from orchestrator.errors import ColumnsError, ReadError
 from orchestrator.readers.load import load
 from orchestrator.readers.reading import Reading
 from orchestrator.types import Application, Measurements, Value
@@ -28,11 +28,11 @@ def read(path: str, parameters: Sequence[str]) -> Measurements:
     Raises
     ------
     ReadError
-        If it cannot be read either way.
+        If it cannot be read, or has no such columns either.
     """
     try:
         return load([Path(path)])
-    except ReadError:
+    except ColumnsError:
         return load([Path(path)], Reading(parameters=parameters))
 
 
