@@ -43,7 +43,7 @@ _WITH_UNIT = re.compile(r"(.*\S)\s*(?:\[\s*(\S+)\s*\]|\(\s*(\S+)\s*\))")
 _IN_SECONDS = re.compile(r"(.*?)values of (.+) are in seconds from here on", re.DOTALL)  # see `in_seconds`
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NUMBER_AND_UNIT = re.compile(rf"(?P<number>{_NUMBER.pattern})\s*(?P<unit>[^\W\d]+)")
-_COUNTED = re.compile(rf"({_NUMBER.pattern.replace('(', '(?:')})\s*([^\d\s.,;:].*)")  # 4 nodes, 10 %
+_COUNTED = re.compile(rf"(?P<number>{_NUMBER.pattern})\s*(?P<unit>[^\d\s.,;:].*)")  # 4 nodes, 10 %
 _STAMP = re.compile(  # 2026-11-27, 27.11.2026, 11/27/2026, with or without a time of day
     r"(?:\d{4}-\d\d-\d\d|\d\d?([./])\d\d?\1\d{4})(?:[T ]+\d\d?:\d\d.*)?", re.ASCII
 )
@@ -357,9 +357,9 @@ def _numbers_of_one_unit(texts: Sequence[str]) -> dict[str, str]:
     Sizes, whose words may also differ, have a note of their own.
     """
     found = {text: _COUNTED.fullmatch(text) for text in texts if not SIZE.fullmatch(text)}
-    if len({match and match[2] for match in found.values()}) != 1 or len(found) < 2:
+    if len({match and match["unit"] for match in found.values()}) != 1 or len(found) < 2:
         return {}
-    return {text: f"write {match[1]}" for text, match in found.items() if match}
+    return {text: f"write {match['number']}" for text, match in found.items() if match}
 
 
 def of_metrics(known: Measurements, metrics: Collection[str], source: str) -> Measurements:

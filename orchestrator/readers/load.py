@@ -21,7 +21,7 @@ from orchestrator.readers.entries import (
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
 from orchestrator.readers.reading import EVERYTHING, Reading
-from orchestrator.readers.table import is_table, read_csv, read_parquet
+from orchestrator.readers.table import content_lines, is_table, read_csv, read_parquet
 from orchestrator.types import Measurements
 from orchestrator.units import SIZE
 
@@ -130,9 +130,7 @@ def _file(path: Path, reading: Reading) -> Measurements:
             "an experiment holds means and medians, as a rule without the repetitions"
         )
     text = decoded(content, source)
-    start = next(
-        (line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), ""
-    )
+    start = next(content_lines(text), "")
     if start.lstrip().startswith(("{", "[")) and path.suffix.lower() != ".csv":
         return _of_responses(_json(path, text, reading.parameters), reading, source)
     if start.split()[:1] and start.split()[0] in KEYWORDS:

@@ -165,13 +165,13 @@ def _split(
 
 def is_table(text: str) -> bool:
     """Return whether a text may be a table: its first line has a delimiter, or blanks part numbers."""
-    first = next(_lines(text), "")
+    first = next(content_lines(text), "")
     return any(delimiter in first for delimiter in _DELIMITERS) or _is_blank_separated(text)
 
 
 def _delimiter(text: str) -> str:
     """Return the most frequent delimiter of the first line; commas within numbers are none beside others."""
-    first = next(_lines(text), "")
+    first = next(content_lines(text), "")
     other = max(_DELIMITERS[1:], key=first.count)
     if "," not in _WITHIN_NUMBER.sub("", first):
         if other in first:
@@ -183,12 +183,12 @@ def _delimiter(text: str) -> str:
 
 def _is_blank_separated(text: str) -> bool:
     """Return whether blanks part the first two lines into fields: as many, or one more below the header."""
-    first, second = (_parted(line, _BLANK) for line in (*islice(_lines(text), 2), "", "")[:2])
+    first, second = (_parted(line, _BLANK) for line in (*islice(content_lines(text), 2), "", "")[:2])
     return len(first) >= 2 and len(second) - len(first) in (0, 1) and any(map(is_number, second))
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines that are neither empty nor comments."""
+def content_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text that are neither empty nor comments."""
     return (line for line in io.StringIO(text) if line.strip() and not line.lstrip().startswith("#"))
 
 
