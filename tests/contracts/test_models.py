@@ -235,10 +235,13 @@ def test_models_are_frozen_and_describe_their_fit(name: str) -> None:
 
 @every_modeler
 def test_order_of_points_does_not_matter(name: str) -> None:
-    item = campaign().items[0]
-    turned = replace(item, values=dict(reversed(list(item.values.items()))))
-    (model,), (other,) = (load(name)(Measurements(("p", "n"), (it,))) for it in (item, turned))
-    assert other.predict(FAR).value == pytest.approx(model.predict(FAR).value, rel=1e-6)
+    items = [
+        Measurement(item.callpath, item.metric, dict(reversed(list(item.values.items()))))
+        for item in campaign().items
+    ]
+    turned = {(m.callpath, m.metric): m for m in load(name)(Measurements(("p", "n"), tuple(items)))}
+    for key, model in fitted(name).items():
+        assert turned[key].predict(FAR).value == pytest.approx(model.predict(FAR).value, rel=1e-6)
 
 
 @every_modeler
