@@ -33,7 +33,7 @@ def show_batch(chosen: Campaign, document: dict[str, Any], validated: Mapping[st
         console.print(f"jobs: {document['packs']}")
     for text in (*document["extrapolation"], *document["names"]):
         console.print(f"note: {text}")
-    for text in filter(None, (document["side_by_side"], document["short_limit"])):
+    for text in filter(None, (document["side_by_side"], document["unknown_times"])):
         console.print(f"note: {text}")
 
 

@@ -22,17 +22,23 @@ _LONG_LIMIT = 60.0
 
 def notes(campaign: Campaign, first: FirstRound) -> list[str]:
     """Return all of it."""
-    some = (side_by_side(campaign, first.cores), short_limit(campaign, first.derived_limit))
+    some = (side_by_side(campaign, first.cores), unknown_times(campaign, first.derived_limit))
     return [*far_away(campaign), *of_campaign(campaign), *filter(None, some)]
 
 
-def short_limit(campaign: Campaign, derived: float | None) -> str | None:
-    """Return that runs may reach a time limit (s) that the budget alone decides; None for a long one."""
-    if derived is None or derived >= _LONG_LIMIT or campaign.measure.expected_time is not None:
+def unknown_times(campaign: Campaign, derived: float | None) -> str | None:
+    """Return what follows where the budget alone decides the time limit (s); None where it hardly matters.
+
+    Fewer runs at once matter only where they wait in a queue.
+    """
+    if derived is None or campaign.measure.expected_time is not None:
+        return None
+    if derived >= _LONG_LIMIT and isinstance(campaign.executor, LocalOptions):
         return None
     return (
-        f"runs are ended after {format_duration(derived)}, so that the budget holds all of the first round: "
-        "if they may take longer, state measure.expected_time or measure.time_limit"
+        f"only the budget says how long runs may take: each is ended after {format_duration(derived)}, and "
+        "few begin at once before some are measured; state measure.expected_time, or measure.time_limit if "
+        "they may take longer"
     )
 
 

@@ -39,7 +39,7 @@ def document(built: Assembly, first: FirstRound) -> dict[str, Any]:
         "extrapolation": cautions.far_away(built.campaign),
         "names": cautions.of_campaign(built.campaign),
         "side_by_side": cautions.side_by_side(built.campaign, first.cores),
-        "short_limit": cautions.short_limit(built.campaign, first.derived_limit),
+        "unknown_times": cautions.unknown_times(built.campaign, first.derived_limit),
     }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator import resources
 from orchestrator.journal.events import RunSkipped
-from orchestrator.journal.state import State, measured_before
+from orchestrator.journal.state import State, measured_before, runs_measured
 from orchestrator.policy import failing
 from orchestrator.policy.actions import Action, Submit
 from orchestrator.policy.budget import beside, kept_for_validation, occupied
@@ -32,7 +33,7 @@ def begin(
 
     It may wait while other attempts are in flight, or while charges are estimates. Whether the run fits later
     depends on the real charges, never on the order in which attempts finish. Where the program ``fails``,
-    runs that were not begun are skipped.
+    runs that were not begun are skipped. Where limits are guesses, `_at_once` runs may be in flight.
     """
     chosen: dict[Run, Action] = {}
     plan = JobPlan(
@@ -45,7 +46,8 @@ def begin(
     )
     kept = kept_for_validation(state, policy, estimates)
     budget, reserved = policy.budget - kept, state.reserved
-    tried_again = _tried_again(state)
+    tried_again, at_once = _tried_again(state), _at_once(state, estimates)
+    together = policy.sharing is not None and policy.sharing.repetitions == "together"
     for run in plan.waiting:
         if (why := _never_begun(state, estimates, run, fails)) is not None:
             chosen[run] = RunSkipped(run, why, unaffordable=False)
@@ -58,6 +60,9 @@ def begin(
         if plan.is_held(run, job):
             continue
         if job is None and len(plan.jobs) >= plan.places:
+            break
+        begun = len(state.in_flight) + sum(len(item.runs) for item in plan.jobs)
+        if begun >= at_once and not (together and job is not None):
             break
         more = plan.more(job, need)
         if not resources.affordable(budget, state.spent, reserved, more):
@@ -83,6 +88,15 @@ def _never_begun(state: State, estimates: Estimates, run: Run, fails: Sequence[R
         return why
     too_long = estimates.points[run.point].too_long
     return too_long if too_long and not measured_before(state, run) else None
+
+
+def _at_once(state: State, estimates: Estimates) -> float:
+    """Return how many runs may be in flight: one more than were measured, while their limits are guesses.
+
+    A limit from the budget alone may end every run, and a whole round of them would be the budget.
+    """
+    guessed = any(estimates.is_guess(run) for run in candidates(state))
+    return 1 + runs_measured(state) if guessed else math.inf
 
 
 def _need(state: State, estimates: Estimates, run: Run, left: float) -> Reservation:

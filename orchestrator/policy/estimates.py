@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from orchestrator.journal.state import RunState, State, measured_before
-from orchestrator.policy.limits import limit_for, shortest_repetition
+from orchestrator.policy.limits import RAISE, limit_for, reached_below, shortest_repetition
 from orchestrator.resources import Reservation, fair_limit
 from orchestrator.types import Point, Resources, Run, RunKind
 from orchestrator.units import format_duration
@@ -80,12 +80,24 @@ class Estimates:
         known, slowdown = self.points[run.point], self.slowdown.get(run.kind, 1.0)
         limit = limit_for(
             stated=None if known.limit is None else slowdown * known.limit,
-            derived=None if state.time_limit is None else slowdown * state.time_limit,
+            derived=self._derived(state, run, slowdown),
             margin=self.margin,
             longest=self._longest(state, run),
             run=state.runs.get(run, RunState()),
         )
         return self._with_limit(state, run, min(limit, known.granted))
+
+    def is_guess(self, run: Run) -> bool:
+        """Return whether only the budget says how long a run may take."""
+        known = self.points[run.point]
+        return known.limit is None and known.longest is None and known.median is None
+
+    def _derived(self, state: State, run: Run, slowdown: float) -> float | None:
+        """Return the limit from the budget, or more where a run that is not larger reached its own."""
+        if state.time_limit is None:
+            return None
+        below = reached_below(state, run) if self.margin is not None and self.is_guess(run) else 0.0
+        return max(slowdown * state.time_limit, RAISE * below)
 
     def fits_next(self, state: State, run: Run) -> bool:
         """Return whether the next attempt at a run that reached its limit may end before its own.

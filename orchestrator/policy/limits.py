@@ -48,6 +48,18 @@ def shortest_repetition(state: State, run: Run) -> float:
     return min((item.elapsed for item in earlier if item.status is RunStatus.MEASURED), default=0.0)
 
 
+def reached_below(state: State, run: Run) -> float:
+    """Return the longest limit (s) that ended runs which are not larger in any parameter; 0 if none did."""
+    return max(
+        (
+            item.reached
+            for other, item in state.runs.items()
+            if item.reached and other.kind == run.kind and _is_as_large(run.point, other.point)
+        ),
+        default=0.0,
+    )
+
+
 def likely_longest(expected: float, high: float) -> float:
     """Return how long a run takes at most, as far as a model can say: the upper end ``high`` of its interval.
 

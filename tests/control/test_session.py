@@ -122,8 +122,8 @@ def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_pat
     plan = planning.first_round(built, executor)
     assert plan.derived_limit is not None and set(plan.limits) == {plan.derived_limit}
     assert plan.derived_limit * sum(plan.cores) <= chosen.stop.budget * (1 + 1e-12)
-    assert cautions.short_limit(chosen, plan.derived_limit) is None
-    assert "runs are ended after 5 s, so that the budget" in str(cautions.short_limit(chosen, 5.0))
+    assert "each is ended after 5 s, and few begin at once" in str(cautions.unknown_times(chosen, 5.0))
+    assert cautions.unknown_times(load("measure.expected_time=1"), 5.0) is None
     assert plan.worst == pytest.approx(chosen.stop.budget)
     state = session.run(chosen, tmp_path / "c")
     assert state.time_limit == plan.derived_limit

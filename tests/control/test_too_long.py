@@ -11,7 +11,7 @@ from orchestrator.control import session
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.types import Point
+from orchestrator.types import Point, Run
 
 CAMPAIGN = """
 name: too-long
@@ -40,6 +40,21 @@ def test_points_that_take_longer_than_the_limit_are_not_begun(tmp_path: Path) ->
     assert state.stopped is not None and state.stopped.rule == "exhausted"
     assert "by the models, and measure.time_limit is 30 s" in state.stopped.detail
     assert max(begun(finished(tmp_path / "free", "measure.time_limit=2 min"))) == 30
+
+
+def test_a_program_that_takes_longer_than_the_budget_allows_does_not_cost_all_of_it(tmp_path: Path) -> None:
+    """Nothing says how long runs take: the first of them tells, and not all at once."""
+    state = finished(
+        tmp_path,
+        "parameters={n: [1, 2, 4, 8, 16]}",
+        "measure={repetitions: {initial: 1}}",
+        "stop.budget=600 core-seconds",
+        "executor.truth={main: 200 + 25 * n}",
+    )
+    assert state.time_limit is not None and state.time_limit < 225
+    first, *others = sorted(begun(state))
+    assert first == 1 and state.runs[Run(Point.of(n=1))].status is RunStatus.MEASURED
+    assert len(others) <= 1, "the rest of the budget holds no more"
 
 
 def test_no_run_that_is_never_begun_is_named_as_the_next_useful_one(tmp_path: Path) -> None:

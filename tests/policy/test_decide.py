@@ -141,6 +141,34 @@ def test_a_run_is_not_tried_again_within_the_limit_that_it_reached() -> None:
     assert [type(first(estimates(), other))] == again, "another repetition took less"
 
 
+def test_few_runs_begin_at_once_while_only_the_budget_limits_their_time() -> None:
+    """Else a program that takes longer than that would spend the whole budget on limits that it reaches."""
+    guessed, wide = estimates(limit=None), replace(POLICY, max_pending=8)
+
+    def begun(*new: events.Event, known: Estimates = guessed) -> list[Run]:
+        return begun_by(next_actions(after(PROPOSED, *new)._replace(time_limit=10.0), wide, 1.0, known))
+
+    assert begun() == [RUNS[0]]
+    assert begun(intended(RUNS[0])) == []
+    assert begun(*measured(RUNS[:1])) == list(RUNS[1:])
+    assert begun(intended(RUNS[0]), finished(RUNS[0], failure=FailureClass.TIMEOUT)) == [RUNS[0]]
+    assert begun(known=estimates(limit=None, longest=5.0)) == list(RUNS), "something is known"
+    assert begun(known=estimates(limit=10.0)) == list(RUNS), "the user said so"
+
+
+def test_larger_runs_begin_with_more_than_the_limit_that_a_smaller_one_reached() -> None:
+    reached = intended(RUNS[1]), finished(RUNS[1], failure=FailureClass.TIMEOUT)
+    state = after(PROPOSED, *reached)._replace(time_limit=10.0)
+
+    def limits(known: Estimates) -> list[float]:
+        return [known.reservation(state, run).limit for run in RUNS]
+
+    assert limits(estimates(limit=None, margin=2.0)) == [10.0, 20.0, 20.0]
+    assert limits(estimates(limit=None)) == [10.0, 20.0, 10.0], "equal limits are wanted"
+    assert limits(estimates(limit=10.0, margin=2.0)) == [10.0, 10.0, 10.0]
+    assert limits(estimates(limit=None, margin=2.0, longest=3.0)) == [10.0, 20.0, 10.0]
+
+
 def test_a_run_that_would_reach_its_limit_is_not_begun() -> None:
     state, long = after(PROPOSED), estimates(limit=10.0, median=10.06)
     found = next_actions(state, POLICY, 1.0, long)
