@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -38,26 +38,47 @@ def executor(campaign: Campaign, directory: Path, start: float) -> Executor:
     return built
 
 
-def true_values(campaign: Campaign, point: Point) -> Mapping[tuple[str, str], float]:
+TrueValues = Callable[[Point], Mapping[tuple[str, str], float]]
+
+
+def true_values(campaign: Campaign) -> TrueValues:
     """Return what a rehearsed run at a point yields without noise, by call path and metric.
 
-    Of a data set that is the mean of the measured values, and nothing where the point was not measured. The
-    duration of the whole run is among them, with the overhead of its job.
+    Of a data set that is the mean of the measured values, and nothing where the point was not measured; nor
+    is there anything where the program fails. The duration of the whole run is among them, with the overhead
+    of its job.
     """
     options = campaign.executor
     if not isinstance(options, SimulatedOptions):
-        return {}
+        return lambda point: {}
     if options.dataset is not None:
-        known = _replayed(campaign, options.dataset)
+        found = _replayed_values(_replayed(campaign, options.dataset))
+    elif (exact := _exact(campaign, options)) is not None:
+        found = _exact_values(exact, options.overhead)
+    else:
+        return lambda point: {}
+    if options.fails_where is None:
+        return found
+    fails = campaign.expression(options.fails_where)
+    return lambda point: {} if fails(campaign.values(point)) else found(point)
+
+
+def _replayed_values(known: Measurements) -> TrueValues:
+    def at(point: Point) -> Mapping[tuple[str, str], float]:
         there = Point(tuple((name, value) for name, value in point.items if name in known.parameters))
         items = [(item.callpath, item.metric, item.values.get(there)) for item in known.items]
         return {(callpath, metric): fmean(values) for callpath, metric, values in items if values}
-    exact = _exact(campaign, options)
-    if exact is None:
-        return {}
-    found = exact(Run(point))
-    values = {(sample.callpath, sample.metric): sample.value for sample in found.samples}
-    return {**values, (WHOLE_RUN, ELAPSED): found.seconds + options.overhead}
+
+    return at
+
+
+def _exact_values(exact: Exact, overhead: float) -> TrueValues:
+    def at(point: Point) -> Mapping[tuple[str, str], float]:
+        found = exact(Run(point))
+        values = {(sample.callpath, sample.metric): sample.value for sample in found.samples}
+        return {**values, (WHOLE_RUN, ELAPSED): found.seconds + overhead}
+
+    return at
 
 
 def _truth(campaign: Campaign) -> Truth | None:

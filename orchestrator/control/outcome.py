@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.campaign.definition import Campaign
@@ -16,6 +17,8 @@ from orchestrator.journal.measurements import ELAPSED, measurements
 from orchestrator.journal.state import State, runs_measured
 from orchestrator.resources import core_hours
 from orchestrator.types import Point
+
+_COMPARED = 500  # points of the space with which the fastest one is compared
 
 
 def document(rehearsal: Rehearsal, state: State, models: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -53,20 +56,22 @@ def document(rehearsal: Rehearsal, state: State, models: Sequence[Mapping[str, A
 
 
 def _fastest(campaign: Campaign, state: State) -> dict[str, Any] | None:
-    """Return the fastest measured configuration against the fastest one of the data set that is replayed.
+    """Return the fastest measured configuration against the truly fastest one.
 
-    None with an evaluation point, or where no data set is replayed. ``rank`` is the place of the one found
-    among the points of the data set, from 1.
+    That is among the points of the data set that is replayed, or else among `_COMPARED` random points and
+    those measured. None with an evaluation point, or without times. ``rank`` is the place of the one found
+    among these points, from 1.
     """
-    if campaign.replayed is None or campaign.evaluation_point is not None:
+    if campaign.evaluation_point is not None:
         return None
     built, known = assemble(campaign), measurements(state, campaign.parameters)
     paths = fastest.counted(built, known)
     measured = fastest.totals(known, paths)
-    names = [item.name for item in campaign.parameters]
-    there = fastest.totals(dataset.read(campaign.replayed, names), paths)
-    here = {Point(tuple((name, at[name]) for name in names)): seconds for at, (seconds, _) in there.items()}
-    true = {point: seconds for point, seconds in here.items() if point in built.space}
+    if campaign.replayed is not None:
+        points = _replayed(campaign, campaign.replayed, paths)
+    else:
+        points = [*measured, *itertools.islice(built.drawn(State()), _COMPARED)]
+    true = _true_times(campaign, paths, [point for point in points if point in built.space])
     if not measured or not true:
         return None
     best, lowest = (min(times, key=lambda point: times[point]) for times in (measured, true))
@@ -82,12 +87,30 @@ def _fastest(campaign: Campaign, state: State) -> dict[str, Any] | None:
     }
 
 
+def _replayed(campaign: Campaign, path: str, paths: Sequence[str]) -> list[Point]:
+    """Return the points of a data set at which the call paths have times."""
+    names = [item.name for item in campaign.parameters]
+    there = fastest.totals(dataset.read(path, names), paths)
+    return [Point(tuple((name, at[name]) for name in names)) for at in there]
+
+
+def _true_times(campaign: Campaign, paths: Sequence[str], points: Iterable[Point]) -> dict[Point, float]:
+    """Return the true time (s) of a run, as the sum over call paths, where the truth says it."""
+    at, times = true_values(campaign), dict[Point, float]()
+    for point in points:
+        values = at(point)
+        own = [values[path, "time"] for path in paths if (path, "time") in values]
+        if own:
+            times[point] = sum(own)
+    return times
+
+
 def _found(campaign: Campaign, models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a row for each model of times that predicts the evaluation point: predicted against true."""
     point = campaign.evaluation_point
     if point is None or not models:
         return []
-    true = true_values(campaign, point)
+    true = true_values(campaign)(point)
     rows = []
     for model in models:
         value = true.get((model["callpath"], model["metric"]))

@@ -25,7 +25,7 @@ def render(outcome: Mapping[str, Any]) -> RenderableType:
     if outcome["fastest"] is not None:
         lines.append(_fastest(outcome["fastest"]))
     elif outcome["point"] is None:
-        lines.append("without evaluation_point nothing is compared with the truth")
+        lines.append("nothing is compared with the truth: too little was measured")
     elif not outcome["found"]:
         lines.append(f"nothing is compared with the truth at {Point.of(outcome['point'])}: {_why(outcome)}")
     text = Text("\n".join(lines))
@@ -65,15 +65,14 @@ def _uncertainty(expected: Mapping[str, Any]) -> str:
 
 
 def _fastest(fastest: Mapping[str, Any]) -> str:
-    """Return the fastest measured configuration against the fastest of the data set."""
-    text = f"fastest measured configuration: {Point.of(fastest['point'])}, {plain(fastest['seconds'], 4)} s, "
+    """Return the fastest measured configuration against the truly fastest one."""
+    truly = plain(fastest["seconds"], 4)
+    text = f"fastest measured configuration: {Point.of(fastest['point'])}, {truly} s by the truth, "
+    compared = f"the fastest of the {count(fastest['points'], 'point')} compared"
     if fastest["rank"] == 1:
-        return f"{text}the fastest of the {fastest['points']} points of the data set"
-    return (
-        f"{text}{plain(fastest['times_best'], 3)} times the fastest of the data set "
-        f"({plain(fastest['best_seconds'], 4)} s at {Point.of(fastest['best_point'])}), "
-        f"rank {fastest['rank']} of {fastest['points']}"
-    )
+        return f"{text}{compared}"
+    best = f"{plain(fastest['best_seconds'], 4)} s at {Point.of(fastest['best_point'])}"
+    return f"{text}{plain(fastest['times_best'], 3)} times {compared} ({best}), rank {fastest['rank']}"
 
 
 def _cost(outcome: Mapping[str, Any]) -> str:

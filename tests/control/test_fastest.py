@@ -144,7 +144,21 @@ def test_a_rehearsal_with_a_data_set_compares_with_the_fastest_of_it() -> None:
     assert result.document["points"] == 25  # the budget holds all
     assert found["rank"] == 1
     lines = run("simulate", "campaign.yaml", "--dataset", "data.csv", "--set", "stop.budget=3.2 core-minutes")
-    assert "times the fastest of the data set" in lines.out or "the fastest of the 25 points" in lines.out
+    assert "the fastest of the 25 points compared" in lines.out
+
+
+def test_a_rehearsal_with_a_known_truth_compares_with_the_fastest_of_the_space() -> None:
+    text = SMALL.replace("8 * (n > 1000) + k / 10000", "n + 8 * (layout == 'ZGD') + k")
+    text = text.replace("noise: 0,", 'noise: 0, fails_where: "n == 2",')
+    found = rehearsed(text, "--json").document["rehearsal"]["fastest"]
+    assert found["points"] == 8, "the program runs at so many"
+    assert found["best_point"] == {"n": 4, "k": 1, "layout": "DGZ"} and found["best_seconds"] == 7
+    assert found["seconds"] == found["times_best"] * 7 and found["rank"] >= 1
+    lines = run(
+        "simulate", "campaign.yaml", "--set", "strategy.start=2", "--set", "stop.budget=1.5 core-minutes"
+    )
+    assert "fastest measured configuration: P(n=" in lines.out
+    assert "the fastest of the 8 points compared" in " ".join(lines.out.split())
 
 
 def test_an_evaluation_point_is_what_counts_where_there_is_one() -> None:
