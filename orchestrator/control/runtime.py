@@ -31,6 +31,7 @@ from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
 from orchestrator.strategies.base import Choice, Nothing, Strategy, View
+from orchestrator.strategies.candidates import nothing_left
 from orchestrator.types import (
     Attempt,
     AttemptRecord,
@@ -178,7 +179,7 @@ class Runtime:
         if isinstance(choices, Nothing):
             return self._without_too_long(state, models, view, choices, rng)
         if not choices:
-            return choices
+            return nothing_left(view)
         points = [choice.point for choice in choices]
         if not any(self._not_to_begin(state, models, view, points)):
             return choices

@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from orchestrator.strategies.base import Choice, View
+from orchestrator.strategies.base import Choice, Nothing, View
 from orchestrator.types import Point
 from orchestrator.units import count, format_cost
 
@@ -140,6 +140,25 @@ def sample(view: View, points: Iterable[Point], number: int, rng: np.random.Gene
         push = heapq.heappush if len(reservoir) < number else heapq.heapreplace
         push(reservoir, (-key, index, candidate))
     return [candidate for _, _, candidate in sorted(reservoir, key=lambda entry: -entry[0])]
+
+
+def nothing_left(view: View) -> Nothing:
+    """Return why there is no further run, where a strategy proposes none and does not say why."""
+    points = list(islice(open_points(view), _CHUNK))
+    if not points:
+        fails = " or fails" if view.infeasible else ""
+        reason = (
+            f"every point has {count(view.maximum_repetitions, 'run')}{fails}; further values of parameters "
+            "or measure.repetitions.maximum allow more"
+        )
+        return Nothing("exhausted", reason, False)
+    least = min(_with_cost(view, points, [1] * len(points)), key=lambda run: run.seconds)
+    if affordable(view, least.seconds):
+        return Nothing("exhausted", "the strategy has nothing left to measure")
+    left = format_cost(view.budget_left, view.unit, 3)
+    return Nothing(
+        "exhausted", f"no run fits the {left} that are left; at {least.point}: {cost_text(view, least)}"
+    )
 
 
 def within_budget(

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
 from orchestrator.strategies import cpf, full, grid, random
+from orchestrator.strategies.candidates import nothing_left
 from orchestrator.types import Parameter, Point
 from tests.strategies.views import Box, after, cost, make_view, rng
 
@@ -67,3 +69,21 @@ def test_random_repeats_a_point_up_to_the_maximum() -> None:
         view = after(view, choices)
 
     assert set(view.done.values()) == {3}
+
+
+def test_a_strategy_that_finds_no_run_has_a_reason() -> None:
+    space = Box((Parameter("p", (1, 2)),))
+    done = dict.fromkeys(space, 1)
+    view = make_view(space, done=done, round=2, maximum_repetitions=2)
+    assert nothing_left(view).reason == "the strategy has nothing left to measure"
+    assert nothing_left(view).for_want_of_budget
+    poor = nothing_left(replace(view, budget_left=0.36))
+    left, price = "0.0001 core-hours", cost(Point.of(p=1)) / 3600
+    assert poor.reason == (
+        f"no run fits the {left} that are left; at P(p=1): {price:.3g} core-hours expected for 1 repetition"
+    )
+    full = nothing_left(replace(view, done=dict.fromkeys(space, 2)))
+    allow = "further values of parameters or measure.repetitions.maximum allow more"
+    assert full.reason == f"every point has 2 runs; {allow}" and not full.for_want_of_budget
+    broken = replace(view, done={Point.of(p=1): 2}, infeasible=frozenset({Point.of(p=2)}))
+    assert nothing_left(broken).reason == f"every point has 2 runs or fails; {allow}"
