@@ -142,19 +142,20 @@ def percent(share: float | None) -> str:
 def _growths(row: Mapping[str, Any], names: Names) -> Iterator[str]:
     """Yield how growth differs in every parameter: as pairs say, where there are any, else by the forms."""
     for item in row["growth"]:
-        sure, faster = item.get("probability"), item["faster"]
-        if faster is None:
-            yield f"{item['parameter']}: alike"
+        sure, faster, forms = item.get("probability"), item["faster"], item["a"] is not None
+        if faster is None and (forms or sure is None):
+            yield f"{item['parameter']}: {'alike' if forms else 'not known'}"
             continue
         if sure is not None and sure < _LIKELY:
             unseen = f"no change of growth to be seen (probability {percent(sure)})"
-            yield f"{item['parameter']}: {unseen}; the forms differ by chance"
+            yield f"{item['parameter']}: {unseen}{'; the forms differ by chance' if forms else ''}"
             continue
-        shown = f"{_exponents(item['a'])} -> {_exponents(item['b'])}"
-        if sure is not None and (item["high"] < 0 if faster == "b" else item["low"] > 0):
+        shown = f"{_exponents(item['a'])} -> {_exponents(item['b'])}" if forms else ""
+        if not forms or (sure is not None and (item["high"] < 0 if faster == "b" else item["low"] > 0)):
             # Forms of few points differ by chance; the ratio at common points does not.
-            faster = "a" if faster == "b" else "b"
-            shown = f"{ratio_of(names)} grows by ^{item['exponent']:.2g} {_interval(item)}, unlike the forms"
+            faster = "b" if item["exponent"] > 0 else "a"
+            shown = f"{ratio_of(names)} grows by ^{item['exponent']:.2g} {_interval(item)}"
+            shown += ", unlike the forms" if forms else ""
         text = f"{item['parameter']}: {names[faster]} grows faster, {shown}"
         yield text if sure is None else f"{text} (probability that growth changed: {percent(sure)})"
 

@@ -70,6 +70,26 @@ def test_a_change_of_growth_is_that_of_the_measurements() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {},
+            "p: A grows faster, B / A grows by ^-0.2 [-0.3, -0.1] (probability that growth changed: 97.0 %)",
+        ),
+        ({"probability": 0.014}, "p: no change of growth to be seen (probability 1.4 %)"),
+        ({"probability": None}, "p: not known"),
+    ],
+)
+def test_growth_of_models_without_forms_is_that_of_the_measurements(
+    changes: dict[str, Any], text: str
+) -> None:
+    """Neighbours, learners and powers of 2 have no exponents: that says not that they grow alike."""
+    table = growth_table([row(**{"a": None, "b": None, "faster": None, **changes})], NAMES)
+    assert table is not None
+    assert [str(cell) for cell in table.columns[-1].cells] == [text]
+
+
 def test_a_long_sum_is_shown_by_its_largest_terms() -> None:
     short = "sum of 6 parts: 3 * p + ..."
     table = growth_table([{**row(), "short": {"a": None, "b": short}}], NAMES)
