@@ -211,6 +211,8 @@ def _models(returned: Any, measurements: Measurements) -> tuple[Any, ...]:
     if not isinstance(returned, Iterable):
         raise _wrong(returned, "a tuple of models")
     models = tuple(returned)
+    if not models and measurements.items:
+        raise ValueError("returned no model: where none can be fitted, raise ModelError with the reason")
     measured = {(item.callpath, item.metric): item for item in measurements.items}
     seen = set()
     for number, model in enumerate(models):
@@ -251,6 +253,8 @@ def _probe(model: Any, points: Sequence[Point]) -> None:
     for name, shape in shapes.items():
         if shape != (len(points),):
             raise ValueError(f"{asked} {name} is {shape}, not an array with a number per point")
+    if any(low > high for low, high in zip(predicted.low, predicted.high, strict=True)):
+        raise ValueError(f"{asked} predict().low is greater than predict().high")
 
 
 class _Executor:

@@ -190,6 +190,7 @@ class _Model:
     notes: tuple[str, ...] = ()
     values: Any = None
     further: Any = None
+    width: float = 0.0
 
     def value(self, points: Sequence[Point]) -> Any:
         return np.ones(len(points)) if self.values is None else self.values
@@ -197,7 +198,8 @@ class _Model:
     expected = value
 
     def predict(self, points: Sequence[Point]) -> Prediction:
-        return Prediction(self.value(points), self.value(points), self.value(points))
+        value = self.value(points)
+        return Prediction(value, value, value + self.width if self.width else value)
 
     def document(self) -> dict[str, Any]:
         return {"further": self.further}
@@ -213,6 +215,8 @@ class _Model:
         ((_Model(values=[1.0, 1.0]),), "is list, not an array"),
         ((_Model(values=np.ones(1)),), "is .1,., not an array"),
         ((_Model(further=np.int64(1)),), "not JSON serializable"),
+        ((_Model(width=-1.0),), "predict...low is greater than predict...high"),
+        ((), "returned no model: where none can be fitted, raise ModelError"),
     ],
 )
 def test_models_that_cannot_be_used_are_named(returned: Any, why: str) -> None:
