@@ -57,7 +57,7 @@ def with_sums(modeler: Modeler) -> Modeler:
         rests = _rests(modeler, measurements, [whole.rest for whole in found.values()])
         chosen = {**rests, **dict(zip(keys, models, strict=True))}
         values = _Values({})
-        for key in sorted(keys, key=lambda key: _order(key[0])):
+        for key in sorted(keys, key=lambda key: parts_first(key[0])):
             if (whole := found.get(key[:2])) is not None:
                 chosen[key] = _chosen(whole, key, chosen, values)
         return tuple(chosen[key] for key in keys)
@@ -65,7 +65,7 @@ def with_sums(modeler: Modeler) -> Modeler:
     return model
 
 
-def _order(callpath: str) -> tuple[bool, int]:
+def parts_first(callpath: str) -> tuple[bool, int]:
     """Return a key that sorts parts before what includes them."""
     return callpath in ROOTS, -len(callpath.split(SEPARATOR))
 

@@ -128,6 +128,25 @@ def test_counts_tell_work_from_speed(tmp_path: Path) -> None:
         assert [row["work"]["changed"] for row in rows] == [expected] * 2
 
 
+def test_counts_are_exact_and_those_of_a_time_are_of_all_that_it_includes(tmp_path: Path) -> None:
+    """A timer around a function that does more work times more work, too."""
+    rng = np.random.default_rng(5)
+    for name, factor in (("a", 1.0), ("b", 1.3)):
+        rows = ["n,callpath,metric,value"]
+        for n in (10, 20, 30, 40):
+            own, part = n**3, factor * n**3
+            rows += [f"{n},main,basic_blocks,{own}", f"{n},main->f,basic_blocks,{part}"]
+            for noise in rng.normal(1e-6, 1e-8, 3):
+                rows += [f"{n},main,time,{noise * (own + part)}", f"{n},main->f,time,{noise * part}"]
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows) + "\n")
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    found = run("compare", *files, "--parameters", "n", "--modeler", "none", "--json").document["rows"]
+    for row, ratio in zip(found, (1.15, 1.3), strict=True):
+        assert row["work"]["changed"] == ["work"]
+        amount = row["work"]["amount"]
+        assert [amount["low"], amount["high"]] == pytest.approx([ratio, ratio], rel=1e-3)
+
+
 def test_counts_that_are_not_compared_are_named(tmp_path: Path) -> None:
     files = (tmp_path / "a.csv", tmp_path / "b.csv")
     for digit, path in enumerate(files):
