@@ -102,7 +102,10 @@ def parse(text: str, source: str) -> Template:
         )
     if len(commands) > 1:
         numbers = " and ".join(str(first + 1) for first, _ in commands)
-        raise CampaignError(f"{source}: lines {numbers} each have {{{{executable}}}}; keep one command")
+        raise CampaignError(
+            f"{source}: lines {numbers} each have {{{{executable}}}}; keep it in the command that starts the "
+            "program, and write the path in the others"
+        )
     [(first, end)] = commands
     return Template(
         source=source,

@@ -74,7 +74,10 @@ def test_only_one_command_alone_replaces_the_shell(rest: str, simple: bool) -> N
     [
         ("./app -n 1", "demo.sh: no command has {{executable}}"),
         ("# {{executable}}", "demo.sh: no command has {{executable}}"),
-        ("{{executable}} 1\n{{executable}} 2", "demo.sh: lines 1 and 2 each have {{executable}}"),
+        (
+            "{{executable}} 1\n{{executable}} 2",
+            "demo.sh: lines 1 and 2 each have {{executable}}; keep it in the command that starts",
+        ),
         (
             "\n\ntrue\n{{executable}} {{size}}",
             "demo.sh:4: unknown placeholder {{size}}; did you mean 'sizes'?",
