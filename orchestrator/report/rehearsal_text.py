@@ -25,7 +25,9 @@ def render(outcome: Mapping[str, Any]) -> RenderableType:
     if outcome["fastest"] is not None:
         lines.append(_fastest(outcome["fastest"]))
     elif outcome["point"] is None:
-        lines.append("nothing is compared with the truth: too little was measured")
+        modelled = outcome["source"] == "models"
+        why = "without evaluation_point nothing is compared where models are the truth"
+        lines.append(why if modelled else "nothing is compared with the truth: too little was measured")
     elif not outcome["found"]:
         lines.append(f"nothing is compared with the truth at {Point.of(outcome['point'])}: {_why(outcome)}")
     text = Text("\n".join(lines))
