@@ -175,14 +175,19 @@ def test_the_items_of_the_documentation_read_its_tables() -> None:
     section = (
         (Path(__file__).parents[2] / "docs/applications.md").read_text().partition("## A table of timers")[2]
     )
-    blocks = re.findall(r"```(text|yaml)\n(.*?)```", section, re.DOTALL)[:4]
-    clocks, events = (text for kind, text in blocks if kind == "text")
+    blocks = re.findall(r"```(text|yaml)\n(.*?)```", section, re.DOTALL)[:6]
+    tables, rules = ([text for kind, text in blocks if kind == wanted] for wanted in ("text", "yaml"))
     read = []
-    for text, items in zip((clocks, events), (text for kind, text in blocks if kind == "yaml"), strict=True):
+    for text, items in zip(tables, rules, strict=True):
         output = tuple(Output(**item) for item in yaml.safe_load(items)["program"]["output"])
         further = "Time (sec): 0.12\nconvergence has been achieved in   6 iterations\n"
         spec = generic.application(Program(output=output), {})
-        read.append([(s.callpath, s.metric, s.value) for s in spec.output({"stdout": text + further})])
+        read.append(
+            [
+                (s.callpath, s.metric, s.value)
+                for s in spec.output({"stdout": text + further, "flat.txt": text})
+            ]
+        )
     assert read[0] == [
         ("main", "time", pytest.approx(63.3)),
         ("main->cegterg", "time", 1.15),
@@ -197,6 +202,7 @@ def test_the_items_of_the_documentation_read_its_tables() -> None:
         ("main->MatMult", "calls", 152.0),
         ("main->MatMult", "flops", 1.24e8),
     ]
+    assert read[2] == [("main->QCS::setCornerDiv", "time", 0.47)]
 
 
 @given(st.lists(st.floats(-1e9, 1e9, allow_nan=False), min_size=1, max_size=6))
