@@ -80,7 +80,8 @@ def levels(item: Measurement, possible: Sequence[str]) -> tuple[str, ...]:
     """
     if not possible:
         return ()
-    logs = {point: float(np.log(np.maximum(v, _TINY)).mean()) for point, v in item.values.items() if len(v)}
+    # A zero is less than a clock can show: from it, one tick is no growth.
+    logs = {point: float(np.log(v).mean()) for point, v in item.values.items() if len(v) and min(v) > 0}
     return tuple(name for name in possible if _is_level(name, logs))
 
 

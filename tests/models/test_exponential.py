@@ -67,6 +67,17 @@ def test_levels_are_modelled_as_powers_of_two(base: int, levels: tuple[int, ...]
     assert found.document()["expression"] == found.expression
 
 
+def test_a_clock_that_shows_zero_at_first_shows_no_exponential() -> None:
+    """From zero to one tick is not a growth by many orders of magnitude."""
+    ticks = {128: "00 00 00 10 11", 192: "00 00 01 11 11", 256: "00 00 00 11 11"}  # of two runs at each step
+    values = {
+        Point.of(level=steps, n=n): tuple(1e-4 * float(tick) for tick in runs)
+        for n, line in ticks.items()
+        for steps, runs in zip((2, 4, 8, 12, 16), line.split(), strict=True)
+    }
+    assert levels(Measurement("main", "time", values), ("level",)) == ()
+
+
 def test_a_power_far_beyond_is_a_number() -> None:
     (found,) = fitted(measured(refined))
     assert np.isfinite(found.value([Point.of(level=5000, p=1)])).all()
