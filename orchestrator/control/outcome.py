@@ -69,7 +69,7 @@ def _fastest(campaign: Campaign, state: State) -> dict[str, Any] | None:
     paths = fastest.counted(built, known)
     measured = fastest.totals(known, paths)
     if campaign.replayed is not None:
-        points = _replayed(campaign, campaign.replayed, paths)
+        points = _replayed(campaign, campaign.replayed)
     else:
         points = [*measured, *itertools.islice(built.drawn(State()), _COMPARED)]
     true = _true_times(campaign, paths, [point for point in points if point in built.space])
@@ -88,11 +88,10 @@ def _fastest(campaign: Campaign, state: State) -> dict[str, Any] | None:
     }
 
 
-def _replayed(campaign: Campaign, path: str, paths: Sequence[str]) -> list[Point]:
-    """Return the points of a data set at which the call paths have times."""
+def _replayed(campaign: Campaign, path: str) -> list[Point]:
+    """Return the points of a data set."""
     names = [item.name for item in campaign.parameters]
-    there = fastest.totals(dataset.read(path, names), paths)
-    return [Point(tuple((name, at[name]) for name in names)) for at in there]
+    return [Point(tuple((name, at[name]) for name in names)) for at in dataset.read(path, names).points]
 
 
 def _true_times(campaign: Campaign, paths: Sequence[str], points: Iterable[Point]) -> dict[Point, float]:

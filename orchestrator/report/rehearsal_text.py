@@ -24,10 +24,10 @@ def render(outcome: Mapping[str, Any]) -> RenderableType:
     lines.append(f"it would have cost {_cost(outcome)}; {_end(outcome)}")
     if outcome["fastest"] is not None:
         lines.append(_fastest(outcome["fastest"]))
+    elif outcome["point"] is None and outcome["source"] == "models":
+        lines.append("without evaluation_point nothing is compared where models are the truth")
     elif outcome["point"] is None:
-        modelled = outcome["source"] == "models"
-        why = "without evaluation_point nothing is compared where models are the truth"
-        lines.append(why if modelled else "nothing is compared with the truth: too little was measured")
+        lines.append("nothing is compared with the truth: too little was measured")
     elif not outcome["found"]:
         lines.append(f"nothing is compared with the truth at {Point.of(outcome['point'])}: {_why(outcome)}")
     text = Text("\n".join(lines))

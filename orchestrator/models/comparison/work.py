@@ -11,12 +11,12 @@ from orchestrator.models.comparison.compared import Compared, compared
 from orchestrator.models.comparison.pairs import Aligned
 from orchestrator.models.effort import (
     BLOCKS,
-    EFFORT,
     TOLERANCE,
     Effort,
     Values,
     assign,
     blocks,
+    has_effort,
     total,
     transfers,
 )
@@ -58,6 +58,8 @@ def works(both: Aligned, metric: str) -> dict[Key, Work]:
     metric
         The time.
     """
+    if not (has_effort(both.first) and has_effort(both.second)):
+        return {}
     parts = _parts(both, metric)
     mine, yours = (_counted(side, metric, parts) for side in (both.first, both.second))
     # Blocks of one and bytes of the other are no pair.
@@ -92,8 +94,6 @@ def _counted(known: Measurements, metric: str, parts: Mapping[str, set[str]]) ->
 
     Counts are those of a call path alone, so those of what its time includes are added.
     """
-    if not any(item.metric in EFFORT for item in known.items):
-        return {}
     times = [item.callpath for item in known.items if item.metric == metric]
     found: dict[str, _Counts] = {}
     for path, effort in assign(known, times)[0].items():
