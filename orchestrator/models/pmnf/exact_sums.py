@@ -2,7 +2,8 @@
 
 A count of a stencil code is a polynomial such as ``p s^3 - 3 p s^2``, exactly. It may have more terms than
 any hypothesis of measured times, and negative ones: noise would hide them, but counts have none. Such a sum
-is believed if it explains all values with clearly fewer coefficients than there are points.
+is believed if it explains all values with clearly fewer coefficients than there are points, or if it is a
+polynomial with whole coefficients, where few whole numbers are values of one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Floats, Label, smape_of
+from orchestrator.models.base import Floats, Integers, Label, smape_of
 from orchestrator.models.data import Group, lines_along
 from orchestrator.models.pmnf.block_sets import DENOMINATORS
 from orchestrator.models.pmnf.hypotheses import Exponents, block_values
@@ -44,6 +45,9 @@ _DECIMALS, _STEPS = 10, 1e9
 _LEAST_MISFIT = 1e-9
 # Least points beyond the coefficients, and least evidence from them (natural logarithm of the probability).
 _LEAST_EXCESS, _LEAST_EVIDENCE = 2, 10.0
+# Least evidence from whole coefficients, where fewer points are left. Chosen by hand: at 1, one of 280 sums
+# of other exponents, rounded to whole numbers, was taken for a polynomial, at 2 none.
+_LEAST_WHOLE = 2.0
 # By how much the evidence must exceed that of the hypothesis found before.
 _BETTER = 3.0
 # Scatter, in errors of the values, up to which a sum explains them exactly.
@@ -83,19 +87,21 @@ def with_exact_sums(
 
 def _better(exact: _Exact, before: Posterior, blocks: tuple[tuple[Exponents, ...], ...]) -> list[_Fit]:
     """Return sums that explain the values better than what was found before, the best first; may be none."""
-    known = _Known.of(before, exact)
-    if known.scatter <= _ROUND and before.correction is None:
+    known, distinct = _Known.of(before, exact), _distinct(exact.points, exact.values)
+    # As many coefficients as there are points explain any values.
+    is_checked = len(distinct) > np.count_nonzero(before.coefficients[0])
+    if is_checked and known.scatter <= _ROUND and before.correction is None:
         return []
     # Loop bounds are rounded: what a hypothesis leaves of that needs no more terms.
     as_rounded = replace(exact, sigma=np.maximum(exact.sigma, _ROUNDING))
     rounded = exact.is_whole and _Known.of(before, as_rounded).scatter <= _ROUND
-    different = _different(exact.points, exact.values)
     fits = [
         fit
         for support in supports(exact.points, exact.values, exact.sigma, blocks)
-        if different - len(support.terms) >= _LEAST_EXCESS
+        if len(support.terms) < len(exact.values)
         and (fit := _fit(exact, support, known.pieces)) is not None
         and (fit.is_exact or not rounded)
+        and (len(distinct) - len(fit.terms) >= _LEAST_EXCESS or _is_whole_polynomial(exact, fit, distinct))
     ]
     if not fits or (best := max(fits, key=lambda fit: fit.score)).score <= known.score(best) + _BETTER:
         return []
@@ -287,15 +293,32 @@ def _fit(exact: _Exact, support: Support, pieces: float) -> _Fit | None:
     )
 
 
-def _different(points: Floats, values: Floats) -> int:
-    """Return the number of points in the parameters that the values depend on."""
+def _is_whole_polynomial(exact: _Exact, fit: _Fit, distinct: Integers) -> bool:
+    """Return whether a sum is a polynomial whose whole coefficients are no chance.
+
+    At given points, few whole numbers are the values of a polynomial with whole coefficients: one of as many
+    as the cell of their lattice is large.
+    """
+    powers, points = np.array(fit.terms), exact.points[distinct]
+    excess = len(points) - len(fit.terms)
+    whole = _is_whole(powers) and powers.min() >= 0 and not powers[..., 1].any()
+    if not (fit.is_exact and exact.is_whole and whole and _is_whole(fit.coefficients)) or excess < 0:
+        return False
+    columns = _columns(points, fit.terms)
+    cell = float(np.linalg.slogdet(columns @ columns.T)[1]) / 2
+    near = float(np.log(np.maximum(SMOOTH * exact.values[distinct], 1.0)).mean())
+    return cell + excess * near - structure_cost(fit.terms) >= _LEAST_WHOLE
+
+
+def _distinct(points: Floats, values: Floats) -> Integers:
+    """Return a point for each place in the parameters that the values depend on."""
     kept = [
         k
         for k in range(points.shape[1])
         if len(np.unique(np.column_stack([np.delete(points, k, axis=1), values]), axis=0))
         > len(np.unique(np.delete(points, k, axis=1), axis=0))
     ]
-    return len(np.unique(points[:, kept], axis=0)) if kept else 1
+    return np.unique(points[:, kept], axis=0, return_index=True)[1] if kept else np.zeros(1, np.intp)
 
 
 def _economical(points: Floats, terms: tuple[Term, ...]) -> bool:

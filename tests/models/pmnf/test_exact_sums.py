@@ -197,6 +197,31 @@ def test_rounding_of_loop_bounds_is_not_explained_by_more_terms() -> None:
     assert not fitted(lambda p, s: round(198_400 * p ** (1 / 3)), points).is_exact
 
 
+@pytest.mark.parametrize("name", ["pmnf", "auto", "swc"])
+@pytest.mark.parametrize(
+    "count",
+    [
+        lambda p, n: 2 * n**2 + 57 * n + 474,
+        lambda p, n: 7 * (n - 2) ** 3 + 31 * n,
+        lambda p, n: 5 * n**3 - 12 * n**2 + 7 * n + 100,
+    ],
+)
+def test_four_values_are_enough_for_whole_coefficients(name: str, count: Count) -> None:
+    """Few whole numbers are values of such polynomials; other ranks, which change nothing, prove nothing."""
+    (model,) = registry.load("model", name)()(measured(count, list(product((1, 2, 4), (6, 10, 14, 18)))))
+    assert predicted(model, 8, 36) == pytest.approx(count(8, 36), rel=1e-9)
+    assert holds(model, (8, 36), count(8, 36))
+
+
+@pytest.mark.parametrize("values", [(1, 2, 3), (1, 2, 3, 4), (8, 12, 16, 20), (4, 8, 16, 32)])
+@pytest.mark.parametrize("exponent", [0.6, 1.4, 1.9, 2.3])
+def test_whole_coefficients_may_be_chance(exponent: float, values: Sequence[int]) -> None:
+    """Every other polynomial through whole numbers at 1, 2 and 3 has whole coefficients."""
+    points = list(product((1, 2, 4), values))
+    model = fitted(lambda p, n: round(237 * n**exponent) + 951, points)
+    assert not model.is_exact
+
+
 def test_too_few_points_prove_nothing() -> None:
     """A polynomial goes through four points whatever was measured."""
     assert not fitted(lambda n: (n - 3) ** 3 + 1000, [(8,), (16,), (32,), (64,)]).is_exact
