@@ -200,7 +200,9 @@ class Models:
             raise NoSuchModel(f"{len(found)} models are of {key!r}; choose one of {', '.join(keys)}")
         labels = list(dict.fromkeys(model.label for model in self))
         name = key[0] if isinstance(key, tuple) and key else key
-        raise NoSuchModel(f"no model of {key!r}: {did_you_mean(str(name), labels)}")
+        inner = " or ".join(repr(label) for label in labels if label.endswith(f"->{name}"))
+        hint = f"did you mean {inner}?" if inner else did_you_mean(str(name), labels)
+        raise NoSuchModel(f"no model of {key!r}: {hint}")
 
     def predict(self, points: pd.DataFrame | None = None, /, **values: object) -> pd.DataFrame:
         """Predict at a point, or at every row of a table of points.

@@ -109,8 +109,8 @@ def model_terms(products: Sequence[Product]) -> list[dict[str, Any]]:
 
 
 def text(products: Sequence[Product]) -> str:
-    """Return products as a readable sum: ``n + n * log2(p)``."""
-    return " + ".join(_product_text(product) for product in products)
+    """Return products as a readable sum, equal ones once: ``n + n * log2(p)``."""
+    return " + ".join(dict.fromkeys(map(_product_text, products)))
 
 
 def _product_text(product: Product) -> str:

@@ -308,6 +308,8 @@ def test_a_table_of_points_with_mistakes(models: mo.Models) -> None:
 def test_names_without_a_model(models: mo.Models) -> None:
     with pytest.raises(KeyError, match="no model of 'mian': did you mean 'main'"):
         models["mian"]
+    with pytest.raises(KeyError, match="no model of 'f': did you mean 'main->f'\\?"):
+        models["f"]
     with pytest.raises(mo.MeasurementError):
         models["main", "bytes"]
 
