@@ -46,7 +46,7 @@ _LEAST_MISFIT = 1e-9
 # Least points beyond the coefficients, and least evidence from them (natural logarithm of the probability).
 _LEAST_EXCESS, _LEAST_EVIDENCE = 2, 10.0
 # Least evidence from whole coefficients, where fewer points are left. Chosen by hand: at 1, one of 280 sums
-# of other exponents, rounded to whole numbers, was taken for a polynomial, at 2 none.
+# of other exponents, rounded to whole numbers, was taken for a polynomial, at 2 one of 560.
 _LEAST_WHOLE = 2.0
 # By how much the evidence must exceed that of the hypothesis found before.
 _BETTER = 3.0
