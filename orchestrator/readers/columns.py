@@ -7,6 +7,7 @@ A column is named as in the header, or by its position among the fields of a row
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -88,7 +89,9 @@ def fitting(
     ReadError
         For a row with another number of fields.
     """
-    width = len(rows[0]) if rows else len(names)
+    # Rows of an incomplete table may begin with the incomplete ones.
+    widths = Counter(map(len, rows))
+    width = max(widths, key=lambda each: (widths[each], each == len(names)), default=len(names))
     odd = next((k for k, row in enumerate(rows) if len(row) != width), None)
     if odd is None and width == len(names):
         return list(names), []

@@ -269,6 +269,8 @@ def test_categories_are_texts() -> None:
         ("p   value\n1   2\n\n3\n", r"in\.csv:4: 1 fields, but 2 columns"),
         ("p,value\n1.5,2,3\n", r"in\.csv:2: 3 fields, but 2 columns \(p, value\), so it is not known"),
         ("p,value\n1,2\n2,2,3\n", r"in\.csv:3: 3 fields, but 2 columns"),
+        ("p,value,flops\n1,2\n2,3,9\n4,5,9\n", r"in\.csv:2: 2 fields, but 3 columns"),
+        ("p,value,flops\n1,2\n2,3,9\n", r"in\.csv:2: 2 fields, but 3 columns"),
         ("p,n,17,value\n1,2,3,4\n", r"in\.csv:1: no header line naming the columns"),
         ("p,value\n1,fast\n", r"in\.csv:2: value: 'fast' is not a number"),
         ("p,value\n1,\n", r"in\.csv:2: value: '' is not a number"),
