@@ -190,7 +190,7 @@ def _fit_same_size(
     rss, positive = residuals(row, terms, data, c / fitted.scale)
     valid = np.all(np.isfinite(c), axis=0) & positive
     if free:
-        valid &= c[0] < 0
+        valid &= (c[0] < 0) & ~_vanishing(terms, growth)
         coefficient_prior -= NEGATIVE
     valid &= np.all(c[1:] > _INVISIBLE, axis=0)
     if size > 1 and not free:
@@ -206,6 +206,12 @@ def _fit_same_size(
         coefficient_prior=coefficient_prior,
         valid=valid,
     )
+
+
+def _vanishing(terms: NDArray[np.int16], growth: tuple[Integers, ...]) -> NDArray[np.bool_]:
+    """Return where all terms fall in the same parameter: the constant alone remains where that is large."""
+    falls = [(kinds[terms[:, :, k]] == FALLS).all(axis=1) for k, kinds in enumerate(growth)]
+    return np.asarray(np.any(falls, axis=0), np.bool_)
 
 
 def _evidence(

@@ -131,6 +131,14 @@ def test_negative_exponents_can_be_forbidden() -> None:
     assert model.expression == "1 + 100 * p**(-1)"
 
 
+def test_times_that_fall_faster_and_faster_do_not_end_below_zero() -> None:
+    noise = uniform(np.random.default_rng(0), 0.01)
+    (model,) = fit(1, series(lambda p: 900 * p**-0.5 - 20, [(2**k,) for k in range(6, 11)], noise, 1))
+    ahead = model.predict([point((2**k,)) for k in (11, 12, 13)])
+    assert np.all(np.diff(ahead.value) < 0)
+    assert np.all(ahead.high / ahead.low < 1000)
+
+
 def test_exponents_beyond_the_set_are_found_where_nothing_else_fits() -> None:
     (model,) = fit(2, measured(lambda p, q: 0.5 + 1e-4 * p * q**4, 0.01))
     exponents = {f["parameter"]: f["exponent"] for t in terms(model) for f in t["factors"]}
