@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Mapping, Sized
+from collections.abc import Container, Mapping, Sized
 from decimal import Decimal
 
 from orchestrator.errors import MeasurementError
@@ -19,7 +19,7 @@ _SHOWN = 40  # letters of a value that an error shows
 
 
 def point_of(values: Mapping[str, object], known: Measurements) -> Point:
-    """Return the point with a value for every parameter of the measurements.
+    """Return the point with a value for every parameter of the measurements that has several.
 
     Raises
     ------
@@ -31,11 +31,21 @@ def point_of(values: Mapping[str, object], known: Measurements) -> Point:
     for name in values:
         if name not in known.parameters:
             raise MeasurementError(f"unknown parameter {name!r}: {did_you_mean(str(name), known.parameters)}")
-    if missing := [name for name in known.parameters if name not in values]:
+    if names := missing(values, known):
         raise MeasurementError(
-            f"no value for parameter {', '.join(missing)}; a point needs one for every parameter"
+            f"no value for parameter {', '.join(names)}; a point needs one for every parameter"
         )
-    return Point.of({name: coordinate(values[name], name, known) for name in known.parameters})
+    return Point.of(
+        {
+            name: coordinate(values[name], name, known) if name in values else known.values_of(name)[0]
+            for name in known.parameters
+        }
+    )
+
+
+def missing(values: Container[str], known: Measurements) -> list[str]:
+    """Return the parameters that a point lacks: those with one measured value have that one."""
+    return [name for name in known.parameters if name not in values and len(known.values_of(name)) != 1]
 
 
 def coordinate(value: object, name: str, known: Measurements) -> Value:

@@ -135,7 +135,7 @@ def parse_point(text: str, known: Measurements) -> Point:
     Raises
     ------
     CampaignError, MeasurementError
-        Unless it gives every parameter of the measurements once, a number or a measured category each.
+        Unless it gives every parameter with several measured values once, a number or a measured category.
     """
     names = known.parameters
     values: dict[str, object] = {}
@@ -149,7 +149,7 @@ def parse_point(text: str, known: Measurements) -> Point:
             )
         categorical = known.is_categorical(name)
         values[name] = value if categorical else points.check_number(parse_value(value), name, known, value)
-    if missing := [name for name in names if name not in values]:
+    if missing := points.missing(values, known):
         raise CampaignError(f"point {text!r} lacks {', '.join(missing)}")
     return points.point_of(values, known)
 

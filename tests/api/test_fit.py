@@ -217,6 +217,14 @@ def test_a_model_of_a_category_needs_no_category() -> None:
     assert one.predict(pd.DataFrame({"p": [64], "s": ["a"]})).empty
 
 
+def test_a_parameter_with_one_value_may_be_left_out_of_a_point() -> None:
+    rows = [{"p": p, "gpus": 0, "machine": "a", "time": 1 + p} for p in (2, 4, 8, 16, 32)]
+    models = mo.fit(pd.DataFrame(rows), ["p", "gpus", "machine"], "time", modeler="pmnf")
+    pd.testing.assert_frame_equal(models.predict(p=64), models.predict(p=64, gpus=0, machine="a"))
+    with pytest.raises(mo.MeasurementError, match="no value for parameter p;"):
+        models.predict(gpus=0)
+
+
 def test_models_are_found_by_name_and_hashed(models: mo.Models) -> None:
     assert "main" in models and ("main", "time") in models and models["main"] in models
     assert "mian" not in models and ("main", "bytes") not in models

@@ -430,3 +430,14 @@ def test_intervals_need_a_point() -> None:
     result = run("model", *csv(Path.cwd()), "--interval", "50")
     assert result.code == 2
     assert "--predict" in result.err
+
+
+def test_a_parameter_with_one_value_may_be_left_out_of_a_point() -> None:
+    rows = [f"{n},cloud,0,main,time,{seconds(n)}" for n in SIZES]
+    Path("measured.csv").write_text("n,machine,gpus,callpath,metric,value\n" + "\n".join(rows) + "\n")
+    result = run("model", "measured.csv", "--modeler", "pmnf", "--predict", "n=128", "--json")
+    assert result.code == 0, result.err
+    (prediction,) = json.loads(result.out)["models"][0]["predictions"]
+    assert prediction["point"] == {"n": 128, "machine": "cloud", "gpus": 0}
+    result = run("model", "measured.csv", "--modeler", "pmnf", "--predict", "gpus=0")
+    assert "lacks n" in result.err and "machine" not in result.err
