@@ -45,9 +45,11 @@ _DECIMALS, _STEPS = 10, 1e9
 _LEAST_MISFIT = 1e-9
 # Least points beyond the coefficients, and least evidence from them (natural logarithm of the probability).
 _LEAST_EXCESS, _LEAST_EVIDENCE = 2, 10.0
-# Least evidence from whole coefficients, where fewer points are left. Chosen by hand: at 1, one of 280 sums
-# of other exponents, rounded to whole numbers, was taken for a polynomial, at 2 one of 560.
-_LEAST_WHOLE = 2.0
+# Where fewer points are left, only whole coefficients tell. Least evidence from them, least values of each
+# parameter (through three values of a cubic count goes a square with whole coefficients), and how many times
+# as large as their sum terms may be: those through powers of two or fourth powers cancel each other. Chosen
+# by hand.
+_LEAST_WHOLE, _LEAST_VALUES, _MOST_CANCELLED = 2.0, 4, 20.0
 # By how much the evidence must exceed that of the hypothesis found before.
 _BETTER = 3.0
 # Scatter, in errors of the values, up to which a sum explains them exactly.
@@ -304,7 +306,11 @@ def _is_whole_polynomial(exact: _Exact, fit: _Fit, distinct: Integers) -> bool:
     whole = _is_whole(powers) and powers.min() >= 0 and not powers[..., 1].any()
     if not (fit.is_exact and exact.is_whole and whole and _is_whole(fit.coefficients)) or excess < 0:
         return False
+    used = powers.any(axis=(0, 2))
+    few = any(len(np.unique(column)) < _LEAST_VALUES for column in points.T[used])
     columns = _columns(points, fit.terms)
+    if few or np.any(np.abs(fit.coefficients) @ columns > _MOST_CANCELLED * exact.values[distinct]):
+        return False
     cell = float(np.linalg.slogdet(columns @ columns.T)[1]) / 2
     near = float(np.log(np.maximum(SMOOTH * exact.values[distinct], 1.0)).mean())
     return cell + excess * near - structure_cost(fit.terms) >= _LEAST_WHOLE

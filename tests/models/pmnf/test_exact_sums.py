@@ -222,6 +222,21 @@ def test_whole_coefficients_may_be_chance(exponent: float, values: Sequence[int]
     assert not model.is_exact
 
 
+@pytest.mark.parametrize(
+    ("count", "values"),
+    [
+        (lambda p, n: 5 * n**3 - 12 * n**2 + 7 * n + 100, (10, 20, 30)),
+        (lambda p, n: (n + 1) * (n + 2) * (n - 1) * (n - 3) + 7 * n, (8, 12, 16, 20)),
+        (lambda p, n: 24 * 4**n, (2, 4, 6, 8)),
+    ],
+)
+def test_polynomials_of_another_degree_have_whole_coefficients_too(
+    count: Count, values: Sequence[int]
+) -> None:
+    """Through values of a cubic go squares with whole coefficients, as cubics through fourth powers."""
+    assert not fitted(count, list(product((1, 2, 4), values))).is_exact
+
+
 def test_too_few_points_prove_nothing() -> None:
     """A polynomial goes through four points whatever was measured."""
     assert not fitted(lambda n: (n - 3) ** 3 + 1000, [(8,), (16,), (32,), (64,)]).is_exact
