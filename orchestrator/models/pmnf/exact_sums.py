@@ -46,9 +46,9 @@ _LEAST_MISFIT = 1e-9
 # Least points beyond the coefficients, and least evidence from them (natural logarithm of the probability).
 _LEAST_EXCESS, _LEAST_EVIDENCE = 2, 10.0
 # Where fewer points are left, only whole coefficients tell. Least evidence from them, least values of each
-# parameter (through three values of a cubic count goes a square with whole coefficients), and how many times
-# as large as their sum terms may be: those through powers of two or fourth powers cancel each other. Chosen
-# by hand.
+# parameter (through three values of a cubic goes a quadratic with whole coefficients), and how many times as
+# large as their sum terms may be: those through powers of two or fourth powers cancel each other. Chosen by
+# hand.
 _LEAST_WHOLE, _LEAST_VALUES, _MOST_CANCELLED = 2.0, 4, 20.0
 # By how much the evidence must exceed that of the hypothesis found before.
 _BETTER = 3.0
@@ -97,10 +97,11 @@ def _better(exact: _Exact, before: Posterior, blocks: tuple[tuple[Exponents, ...
     # Loop bounds are rounded: what a hypothesis leaves of that needs no more terms.
     as_rounded = replace(exact, sigma=np.maximum(exact.sigma, _ROUNDING))
     rounded = exact.is_whole and _Known.of(before, as_rounded).scatter <= _ROUND
+    most_terms = min(len(distinct), len(exact.values) - 1)
     fits = [
         fit
         for support in supports(exact.points, exact.values, exact.sigma, blocks)
-        if len(support.terms) < len(exact.values)
+        if len(support.terms) <= most_terms
         and (fit := _fit(exact, support, known.pieces)) is not None
         and (fit.is_exact or not rounded)
         and (len(distinct) - len(fit.terms) >= _LEAST_EXCESS or _is_whole_polynomial(exact, fit, distinct))
@@ -301,19 +302,19 @@ def _is_whole_polynomial(exact: _Exact, fit: _Fit, distinct: Integers) -> bool:
     At given points, few whole numbers are the values of a polynomial with whole coefficients: one of as many
     as the cell of their lattice is large.
     """
-    powers, points = np.array(fit.terms), exact.points[distinct]
-    excess = len(points) - len(fit.terms)
-    whole = _is_whole(powers) and powers.min() >= 0 and not powers[..., 1].any()
-    if not (fit.is_exact and exact.is_whole and whole and _is_whole(fit.coefficients)) or excess < 0:
+    powers, points, values = np.array(fit.terms), exact.points[distinct], exact.values[distinct]
+    is_polynomial = _is_whole(powers) and powers.min() >= 0 and not powers[..., 1].any()
+    if not (fit.is_exact and exact.is_whole and is_polynomial and _is_whole(fit.coefficients)):
         return False
     used = powers.any(axis=(0, 2))
-    few = any(len(np.unique(column)) < _LEAST_VALUES for column in points.T[used])
     columns = _columns(points, fit.terms)
-    if few or np.any(np.abs(fit.coefficients) @ columns > _MOST_CANCELLED * exact.values[distinct]):
+    if any(len(np.unique(column)) < _LEAST_VALUES for column in points.T[used]):
+        return False
+    if np.any(np.abs(fit.coefficients) @ columns > _MOST_CANCELLED * values):
         return False
     cell = float(np.linalg.slogdet(columns @ columns.T)[1]) / 2
-    near = float(np.log(np.maximum(SMOOTH * exact.values[distinct], 1.0)).mean())
-    return cell + excess * near - structure_cost(fit.terms) >= _LEAST_WHOLE
+    near = float(np.log(np.maximum(SMOOTH * values, 1.0)).mean())
+    return cell + (len(points) - len(fit.terms)) * near - structure_cost(fit.terms) >= _LEAST_WHOLE
 
 
 def _distinct(points: Floats, values: Floats) -> Integers:

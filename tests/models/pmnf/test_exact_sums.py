@@ -233,7 +233,7 @@ def test_whole_coefficients_may_be_chance(exponent: float, values: Sequence[int]
 def test_polynomials_of_another_degree_have_whole_coefficients_too(
     count: Count, values: Sequence[int]
 ) -> None:
-    """Through values of a cubic go squares with whole coefficients, as cubics through fourth powers."""
+    """Through values of a cubic go quadratics with whole coefficients, as cubics through a quartic."""
     assert not fitted(count, list(product((1, 2, 4), values))).is_exact
 
 
