@@ -20,7 +20,7 @@ from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.additive import Additive
 from orchestrator.models.curves.design import Process
 from orchestrator.models.curves.evidence import Formulas
-from orchestrator.models.curves.prior import TAIL_SHARE, in_tail
+from orchestrator.models.curves.prior import TAIL_RISE, TAIL_SHARE, in_tail
 from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.unseen import apart, doublings
 
@@ -159,6 +159,18 @@ class Explanations:
             np.concatenate([mean, mean[inexact]]),
             np.concatenate([spread, in_tail(spread[inexact])]),
         )
+
+    def risen(self, x: Floats) -> Floats:
+        """Return by how much the means of `mixture` are higher with what may begin beyond the range.
+
+        No measurement shows it, so it is no part of a prediction, but of what is possible around one.
+
+        Returns
+        -------
+        Shape (members of the mixture, n).
+        """
+        rise = TAIL_RISE * doublings(self.process.design.points, x)
+        return np.outer(np.repeat([0.0, 1.0], [len(self.inexact), self.inexact.sum()]), rise)
 
     def _marginals(self, x: Floats) -> tuple[Floats, Floats]:
         """Return means and variances of the logarithm of the truth, for every member, (members, n)."""

@@ -142,13 +142,14 @@ class CurveModel(FromPredictive):
         """Return the mixture over all explanations at each point; NaN at points of another category."""
         weights, mean, spread = self._mixture(points)
         value = mixture_quantile(weights, mean, spread, 0.5)
+        x = coordinates(points, self.parameters)
         if self.share >= LIKELY:
-            formula = self.explained.formula_at(coordinates(points, self.parameters))
+            formula = self.explained.formula_at(x)
             value = np.where(in_middle(formula, weights, mean, spread), formula, value)
         own = Predictive(
             value=inside(points, self.category, np.exp(value)),
             weights=weights,
-            mean=mean,
+            mean=np.minimum(mean + self.explained.risen(x), LARGEST_LOG),
             spread=spread,
             noise=self.noise,
             shared=self.shared_noise,

@@ -335,3 +335,27 @@ def test_fewer_members_stand_for_all() -> None:
     far = np.array([[128.0, 60.0]])
     whole, part = (float(item.weights @ item.mean(far)[:, 0]) for item in (found, few))
     assert part == pytest.approx(whole, abs=0.05)
+
+
+def test_what_begins_beyond_the_range_may_cost_more_and_no_measurement_shows_it() -> None:
+    """Falling and growing curves alike: further up than down there, and as far within the range."""
+    rng = np.random.default_rng(5)
+    inside, beyond = np.array([[16.0, 30.0]]), np.array([[256.0, 30.0], [1024.0, 30.0]])
+    for slope in (-0.8, 0.8):
+        log_value = slope * np.log(POINTS[:, 0]) + rng.normal(0, 0.1, len(POINTS))
+        curves = explained(log_value, sigma=0.1)
+        weights, mean, spread = curves.mixture(beyond)
+        risen = curves.risen(beyond)
+        assert not curves.risen(inside).any()
+        assert risen.shape == mean.shape and (risen >= 0).all()
+        middle = mixture_quantile(weights, mean, spread, 0.5)
+        down, up = (abs(mixture_quantile(weights, mean + risen, spread, q) - middle) for q in (0.05, 0.95))
+        assert (up > 1.15 * down).all()
+        assert up[1] - down[1] > up[0] - down[0], "the further, the more may have begun"
+
+
+def test_an_exact_formula_does_not_rise() -> None:
+    rng = np.random.default_rng(5)
+    right = Known((RIGHT,))
+    sure = explained(right.at(POINTS)[0][0] + rng.normal(0, 1e-6, len(POINTS)), right, sigma=1e-6)
+    assert not sure.risen(np.array([[1024.0, 30.0]])).any()

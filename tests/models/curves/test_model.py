@@ -68,3 +68,15 @@ def test_the_order_of_parameters_hardly_matters(seed: int) -> None:
         predicted = found.predict([far])
         ends.append(np.log([predicted.value[0], predicted.low[0], predicted.high[0]]))
     np.testing.assert_allclose(ends[0], ends[1], atol=0.02)
+
+
+def test_the_interval_rises_beyond_the_range_and_the_prediction_does_not(
+    model: CurveModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = [Point.of({"p": 1024, "n": 30})]
+    before = model.predict(far)
+    monkeypatch.setattr(Explanations, "risen", lambda self, x: np.zeros(()))
+    without = model.predict(far)
+    np.testing.assert_array_equal(before.value, without.value)
+    assert before.high > 1.05 * without.high
+    assert before.low >= without.low
