@@ -26,9 +26,9 @@ _SCATTER = (-7.5, 0.0)
 # to either side of the right scatter the faster the more points there are.
 _COARSE = 25
 # Heavy tails: a share of programs leaves its curves by more than the process says, so many times as much, but
-# at most by so much more in the logarithm; and upwards rather than downwards, by so much of the logarithm per
-# doubling. What happens beyond the measurements need not be like anything in them, and what begins there costs
-# more often than it saves. Chosen by hand in coarse steps.
+# at most by so much more in the logarithm; and upwards rather than downwards, by so much of it per doubling.
+# What happens beyond the measurements need not be like anything in them, and what begins there costs more
+# often than it saves. Chosen by hand in coarse steps.
 TAIL_SHARE, _TAIL_FACTOR, _TAIL_MOST, TAIL_RISE = 0.25, 3.0, 0.4, 0.15
 # Draws of the sizes of curves alone, beside formulas, and of exact values. More change the errors in measured
 # corners by no more than other seeds do (docs/experiments.md).
