@@ -140,9 +140,9 @@ class CurveModel(FromPredictive):
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over all explanations at each point; NaN at points of another category."""
-        weights, mean, spread = self._mixture(points)
-        value = mixture_quantile(weights, mean, spread, 0.5)
         x = coordinates(points, self.parameters)
+        weights, mean, spread = self._mixture(x)
+        value = mixture_quantile(weights, mean, spread, 0.5)
         if self.share >= LIKELY:
             formula = self.explained.formula_at(x)
             value = np.where(in_middle(formula, weights, mean, spread), formula, value)
@@ -162,7 +162,7 @@ class CurveModel(FromPredictive):
 
     def expected(self, points: Sequence[Point]) -> Floats:
         """Return the mean over all explanations; NaN at points of another category."""
-        weights, mean, spread = self._mixture(points)
+        weights, mean, spread = self._mixture(coordinates(points, self.parameters))
         logs = np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, LARGEST_LOG)
         return inside(points, self.category, weights @ np.exp(logs))
 
@@ -192,8 +192,8 @@ class CurveModel(FromPredictive):
         found = document(self)
         return found if self.form is None else {**found, "probability_of_formula": self.share}
 
-    def _mixture(self, points: Sequence[Point]) -> tuple[Floats, Floats, Floats]:
-        weights, mean, spread = self.explained.mixture(coordinates(points, self.parameters))
+    def _mixture(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        weights, mean, spread = self.explained.mixture(x)
         return weights, np.clip(mean, -LARGEST_LOG, LARGEST_LOG), spread
 
     def _power_law(self) -> list[dict[str, Any]]:
