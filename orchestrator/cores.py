@@ -22,19 +22,21 @@ _MOST = 4
 _LOOK_AFTER = 1.0
 # Seconds of work from which processes are worth their start, which takes two. Chosen by hand; not derived.
 _WORTH = 5.0
+# Seconds that processes without work wait for more.
+_IDLE = 30.0
 
 
 def spread(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
     """Map a function over tasks, in processes once what is left takes long; results in the order of tasks.
 
     There are as many as this process may use cores, `_MOST` at most; the variable ``LOKY_MAX_CPU_COUNT``
-    lowers that. What processes cannot do is done here.
+    lowers that. They wait some seconds for more work. What processes cannot do is done here.
     """
     taken = 0.0
     for done, task in enumerate(tasks):
         left = tasks[done:]
         if len(left) > 1 and done and taken / done * len(left) > _WORTH and (count := _cores()) > 1:
-            yield from _in_processes(work, left, min(count, len(left)))
+            yield from _in_processes(work, left, count)
             return
         begin = time.monotonic()
         result = work(task)
@@ -65,19 +67,18 @@ def _in_processes(work: Callable[[Task], Result], tasks: Sequence[Task], count: 
 def processes(count: int) -> Iterator[Any]:
     """Give an executor of processes with one thread each, which take functions of any kind.
 
-    They end with the block: at once if it fails or is left early.
+    They end a while after the block, if nothing needs them again: at once if it fails or is left early.
     """
     # Unlike those of the standard library these do not import the script of the user again. Imported here:
     # commands that need no processes start faster without.
-    from loky import ProcessPoolExecutor
+    from loky import get_reusable_executor
 
-    pool = ProcessPoolExecutor(count, initializer=_begin, initargs=(os.getpid(),))
+    pool = get_reusable_executor(count, timeout=_IDLE, initializer=_begin, initargs=(os.getpid(),))
     try:
         yield pool
     except BaseException:
         pool.shutdown(kill_workers=True)
         raise
-    pool.shutdown()
 
 
 def _begin(parent: int) -> None:

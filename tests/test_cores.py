@@ -35,6 +35,11 @@ def test_results_are_in_order_and_from_other_processes() -> None:
     assert os.getpid() not in {process for _, process in found[1:]}
 
 
+def test_processes_wait_for_more_work() -> None:
+    found = [process for _ in range(3) for _, process in cores.spread(_where, range(20))]
+    assert 1 <= len({*found} - {os.getpid()}) <= 2
+
+
 def test_what_takes_no_time_stays_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "_WORTH", 5.0)
     assert {process for _, process in cores.spread(_where, range(6))} == {os.getpid()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -51,6 +52,14 @@ def test_families_that_are_compared_in_processes_give_the_same_models(processes:
     assert [model.document() for model in several(known)] == [model.document() for model in alone]
     assert {*processes} - {os.getpid()}, "other processes took part"
     assert [model.document() for model in several(known)] == [model.document() for model in alone], "again"
+
+
+def test_learners_of_one_call_path_are_compared_in_processes(processes: list[int]) -> None:
+    known = measured(lambda p, n: p * n * (3.0 if p * n % 40 < 20 else 1.0), range(1, 17), range(1, 6))
+    one = replace(known, items=known.items[:1])
+    several = spread_with(processes, splines.modeler())(one)
+    assert [model.document() for model in several] == [model.document() for model in splines.modeler()(one)]
+    assert {*processes} - {os.getpid()}, "other processes took part"
 
 
 def test_formulas_that_are_searched_in_processes_are_the_same(

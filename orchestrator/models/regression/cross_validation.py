@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.regression.folds import LEAST_SAMPLES, End, Split, ends
-from orchestrator.models.regression.learner import Fitted, Learner, streams
+from orchestrator.models.regression.learner import Fitted, Learner, Streams, streams
 from orchestrator.models.regression.samples import Samples
+from orchestrator.models.spread import spread
 
 # Samples to fit to in the first comparison, and by how much they grow in each further one.
 _FIRST, _GROWTH = 512, 4
@@ -65,9 +67,12 @@ def compared(
     end = 0
     for split in splits:
         begin, end = end, end + len(split.left_out)
-        own = streams(rng)
-        for k in running:
-            residuals[k, begin:end] = left_out_residuals(learners[k], samples, split, own(learners[k]))
+        left_out = samples.rows(split.left_out)
+        predicted = _predictions(
+            [learners[k] for k in running], samples.rows(split.fitted), (left_out.x,), streams(rng)
+        )
+        for k, (there,) in zip(running, predicted, strict=True):
+            residuals[k, begin:end] = left_out.y - there
         so_far = {k: mlogq(residuals[k, :end]) for k in running}
         running = [k for k in running if so_far[k] <= FAR_BEHIND * min(so_far.values())]
     complete = np.isfinite(residuals).all(axis=1)
@@ -91,11 +96,22 @@ def _comparable(residuals: Floats, complete: NDArray[np.bool_], seen: int) -> Fl
     return np.where(complete, whole, first * ratio)
 
 
-def left_out_residuals(learner: Learner, samples: Samples, split: Split, rng: np.random.Generator) -> Floats:
-    """Return log measured over predicted values at the rows that a split leaves out; NaN if the fit fails."""
-    left_out = samples.rows(split.left_out)
-    fitted = attempt(learner, samples.rows(split.fitted), rng)
-    return np.full(len(left_out), np.nan) if fitted is None else left_out.y - fitted.at(left_out.x)
+def _predictions(
+    learners: Sequence[Learner],
+    samples: Samples,
+    places: tuple[Floats, ...],
+    own: Streams,
+) -> list[tuple[Floats, ...]]:
+    """Fit every learner and return what it predicts at each of the places; NaN where the fit fails."""
+    tasks = [(learner, own(learner)) for learner in learners]
+    return list(spread(partial(_predicted, samples, places), tasks))
+
+
+def _predicted(
+    samples: Samples, places: tuple[Floats, ...], task: tuple[Learner, np.random.Generator]
+) -> tuple[Floats, ...]:
+    fitted = attempt(task[0], samples, task[1])
+    return tuple(np.full(len(x), np.nan) if fitted is None else fitted.at(x) for x in places)
 
 
 def attempt(learner: Learner, samples: Samples, rng: np.random.Generator) -> Fitted | None:
@@ -247,19 +263,14 @@ def _beyond(
     fitted = fitted.within(end.axis, low, edge)
     clamped = left_out.x.copy()
     clamped[:, end.axis] = samples.axes[end.axis].nearest(left_out.x[:, end.axis], low, edge)
-    nothing = np.full(len(left_out), np.nan)
-    own = streams(rng)
-    within = attempt(inside, fitted, own(inside))
-    at_edge = nothing if within is None else within.at(clamped)
-    plain, anchored = [], []
-    for learner, runs in zip(learners, running, strict=True):
-        known = attempt(learner, fitted, own(learner)) if runs else None
-        ahead, at_own_edge = nothing, nothing
-        if known is not None:
-            ahead, at_own_edge = known.at(left_out.x), known.at(clamped)
-        plain.append(left_out.y - ahead)
-        anchored.append(left_out.y - (ahead + at_edge - at_own_edge))
-    residuals = np.array([*plain, *anchored])
+    still = np.flatnonzero(running).tolist()
+    (_, at_edge), *predicted = _predictions(
+        [inside, *(learners[k] for k in still)], fitted, (left_out.x, clamped), streams(rng)
+    )
+    ahead, at_own_edge = np.full((2, len(learners), len(left_out)), np.nan)
+    for k, there in zip(still, predicted, strict=True):
+        ahead[k], at_own_edge[k] = there
+    residuals = np.concatenate([left_out.y - ahead, left_out.y - (ahead + at_edge - at_own_edge)])
     return Beyond(
         axis=end.axis,
         distances=left_out.x[:, end.axis] - edge,

@@ -47,7 +47,11 @@ class Learner:
         return self.fit(samples, rng)
 
 
-def streams(rng: np.random.Generator) -> Callable[[Learner], np.random.Generator]:
+Streams = Callable[[Learner], np.random.Generator]
+"""What gives every learner a random stream of its own."""
+
+
+def streams(rng: np.random.Generator) -> Streams:
     """Return what gives every learner a random stream of its own, by its name.
 
     One more candidate then leaves the draws of all others as they are. Each call makes other streams.

@@ -18,7 +18,7 @@ from orchestrator.models.regression.choice import Choice, Family, Memory, choose
 from orchestrator.models.regression.cross_validation import attempt
 from orchestrator.models.regression.errors import UNKNOWN, Errors
 from orchestrator.models.regression.folds import folds
-from orchestrator.models.regression.learner import Learner, streams
+from orchestrator.models.regression.learner import Learner, Streams, streams
 from orchestrator.models.regression.model import Combination, Continuation, Extrapolation, RegressionModel
 from orchestrator.models.regression.samples import Samples, Series, arranged
 from orchestrator.models.regression.trend import fit_trend
@@ -117,13 +117,14 @@ def _of_choice(series: Series, choice: Choice, rng: np.random.Generator) -> Regr
     samples = in_order(series.samples)
     splits = folds(len(samples), rng)
     learners, weight = zip(*choice.used, strict=True)
-    fits = [_combination(learners, weight, samples.rows(split.fitted), rng) for split in splits]
+    parts = [(samples.rows(split.fitted), streams(rng)) for split in splits]
+    fits = list(spread(partial(_combination, learners, weight), parts))
     rows = np.concatenate([split.left_out for split in splits])
     predicted = [fold.at(samples.x[split.left_out]) for fold, split in zip(fits, splits, strict=True)]
     left_over = samples.y[rows] - np.concatenate(predicted)
     residuals = left_over * (1 - len(splits[0].left_out) / len(samples)) ** _LEARNING
     noise = _noise(series, left_over, samples.runs[rows])
-    inside = _combination(learners, weight, samples, rng)
+    inside = _combination(learners, weight, (samples, streams(rng)))
     return RegressionModel(
         callpath=series.callpath,
         metric=series.metric,
@@ -171,9 +172,9 @@ def _of_few(series: Series, family: Family, rng: np.random.Generator) -> Regress
 
 
 def _combination(
-    learners: Sequence[Learner], weight: tuple[float, ...], samples: Samples, rng: np.random.Generator
+    learners: Sequence[Learner], weight: tuple[float, ...], part: tuple[Samples, Streams]
 ) -> Combination:
-    own = streams(rng)
+    samples, own = part
     return Combination(tuple(learner.fitted(samples, own(learner)) for learner in learners), weight)
 
 
