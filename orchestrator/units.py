@@ -41,6 +41,14 @@ PRINTED_MINUTES = f"{_LONG}{_MINUTES}{_REST}"
 """Matches a duration of several parts as programs print it, up to its seconds without their unit."""
 PRINTED_SECONDS = " *s(?:ec(?:ond)?s?)?"
 """Matches that unit."""
+PRINTED_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "usec", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("minute", "minutes"), 60.0),
+}
+"""Seconds of the units that programs print behind a number."""
 _PRINTED = re.compile(f"{_LONG}(?:{_MINUTES}(?:{_REST}(?:{PRINTED_SECONDS})?)?)?")
 _PRINTED_CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):(?=\d+:)|(?=\d+:\d+\.))([0-5]?\d):([0-5]\d(?:\.\d+)?)")
 SIZE = re.compile(r"\d+(?:\.\d+)?\s*((?:[kKMGT]i?[bB]?)|[bB])")

@@ -15,6 +15,7 @@ from orchestrator.errors import ExpressionError
 from orchestrator.expressions import Expression
 from orchestrator.launch import printed
 from orchestrator.types import Application, Sample, Value, format_value, gap_in
+from orchestrator.units import PRINTED_UNITS
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _COMBINE: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
@@ -274,6 +275,13 @@ def _found(rule: Output, name: str, text: str) -> Sequence[re.Match[str]]:
 
 def _number(rule: Output, match: re.Match[str]) -> float:
     try:
-        return printed.number(match, rule.thousands)
+        value = printed.number(match, rule.thousands)
     except ValueError as error:
         raise ValueError(f"{rule.callpath}: {error}") from None
+    unit = printed.scale_of_unit(match) if rule.metric == "time" else None
+    if unit is not None and rule.scale != unit and rule.scale in PRINTED_UNITS.values():
+        raise ValueError(
+            f"{rule.callpath}: {match[0]!r} has a unit of which scale: {rule.scale:g} makes no seconds; "
+            r"let the group take the unit, too, such as (\S+ *\w+), and leave out scale"
+        )
+    return value

@@ -11,7 +11,7 @@ import math
 import re
 from functools import cache
 
-from orchestrator.units import PRINTED_MINUTES, PRINTED_SECONDS, printed_duration
+from orchestrator.units import PRINTED_MINUTES, PRINTED_SECONDS, PRINTED_UNITS, printed_duration
 
 _NUMBER_ENDS = re.compile(r"[\d.]\Z", re.ASCII)
 _NUMBER_BEGINS = re.compile(r"\.?\d", re.ASCII)
@@ -32,7 +32,9 @@ _SEPARATORS = {",": ",", ".": ".", "'": "'\u2019", " ": " \u00a0\u202f", "_": "_
 _NOTHING_ELSE = ",'\u2019"  # what stands between digits and three more digits in such numbers only
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eEdD][+-]?\d+)?", re.ASCII)
 _DURATION = re.compile(rf"(?<![\w.]){PRINTED_MINUTES}{PRINTED_SECONDS}\b", re.ASCII)
-_WITH_UNIT = re.compile(rf"(.*[\d.]){PRINTED_SECONDS} *", re.ASCII)
+_UNIT = "|".join(PRINTED_UNITS)
+_WITH_UNIT = re.compile(rf"(.*[\d.]) *({_UNIT}) *", re.ASCII)
+_UNIT_BEHIND = re.compile(rf"[ \t]*[(\[]?({_UNIT})(?![\w/])")
 _PLAIN = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
 _LONGEST = 40  # characters before a captured text that may belong to its number
 
@@ -40,8 +42,8 @@ _LONGEST = 40  # characters before a captured text that may belong to its number
 def number(match: re.Match[str], thousands: str | None = None) -> float:
     """Return the number that a pattern captured, in its group ``value`` or its first one.
 
-    A duration of several parts, such as ``1m23.4s``, is a number of seconds, and so is ``59.9s``: programs
-    that print the one print the other of a shorter run.
+    A duration of several parts, such as ``1m23.4s``, is a number of seconds, and so are ``59.9s`` and
+    ``850 ms``: programs that print the one print the other of a shorter run.
 
     Parameters
     ----------
@@ -58,9 +60,9 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
     group = "value" if "value" in match.re.groupindex else 1
     text = match[group] or ""
     what = f"{text!r}, matched by '{match.re.pattern}',"
-    span, duration = match.span(group), printed_duration(text.strip())
-    if duration is None and (seconds := _WITH_UNIT.fullmatch(text)):  # as if the pattern named the unit
-        text, span = seconds[1], (span[0], span[0] + len(seconds[1]))
+    span, duration, unit = match.span(group), printed_duration(text.strip()), 1.0
+    if duration is None and (found := _WITH_UNIT.fullmatch(text)):  # as if the pattern named the unit
+        text, span, unit = found[1], (span[0], span[0] + len(found[1])), PRINTED_UNITS[found[2]]
     if duration is not None:
         whole = _duration(match, *span, duration) or text
     else:
@@ -82,7 +84,20 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
         raise ValueError(f"{what} is not a number{_remedy(text, thousands)}") from None
     if not math.isfinite(value):
         raise ValueError(f"{what} is not finite")
-    return value
+    return value * unit
+
+
+def scale_of_unit(match: re.Match[str]) -> float | None:
+    """Return the factor that makes seconds of what `number` returns, by the unit that was printed.
+
+    1 where the pattern captured the unit, which `number` knows; None without one, and where the pattern
+    itself goes on behind the number.
+    """
+    group = "value" if "value" in match.re.groupindex else 1
+    if _WITH_UNIT.fullmatch(match[group] or ""):
+        return 1.0
+    behind = _UNIT_BEHIND.match(match.string, match.end()) if match.end(group) == match.end() else None
+    return PRINTED_UNITS[behind[1]] if behind else None
 
 
 def _duration(match: re.Match[str], start: int, end: int, seconds: float) -> str:

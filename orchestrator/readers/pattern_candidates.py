@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from orchestrator.readers.printed_columns import below_names, comma_rows, labelled_rows, wall_below
-from orchestrator.readers.printed_line import VALUE, Candidate, of_line, tick
+from orchestrator.readers.printed_line import VALUE, Candidate, of_line, printed, tick
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
@@ -165,7 +165,7 @@ def _plausible(items: Sequence[Candidate], elapsed: float) -> Sequence[Candidate
     Beside other times, 0 without a decimal is a setting, or a clock that counts whole seconds.
     """
     if any(item.value for item in items):
-        items = [item for item in items if item.value or tick(item) < item.scale]
+        items = [item for item in items if item.value or "." in printed(item)]
     possible = [item for item in items if item.value <= elapsed]
     if any(map(_names_the_whole, possible)):
         items = possible

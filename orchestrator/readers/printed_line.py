@@ -7,21 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from orchestrator.units import PRINTED_MINUTES, PRINTED_SECONDS, printed_duration
+from orchestrator.units import PRINTED_MINUTES, PRINTED_SECONDS, PRINTED_UNITS, printed_duration
 
-_UNITS = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("us", "µs", "usec", "microsecond", "microseconds"), 1e-6),
-    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
-    **dict.fromkeys(("minute", "minutes"), 60.0),
-}
 _NUMBER = r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eEdD][+-]?\d+)?"
 _GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})"  # thousands, too
 # Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
 VALUE = re.compile(
     rf"(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])"
-    rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=(?:ms|us|s)\b))({PRINTED_SECONDS}|ms|us)\b"
+    rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=[mnuµ]?s\b))({PRINTED_SECONDS}|[mnuµ]s)\b"
     rf"|(?<![\w.+:/-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
 )
 
@@ -69,7 +62,7 @@ _AGAIN = re.compile(r"\s*([(\[=])\s*")
 _BEFORE_CLOCK = word("elapsed|wall|duration|took|runtime|(?:run|execution|total) time")
 # A number before its label: `1.25 seconds time elapsed`, `1.25 seconds (1.2 k allocations: 1.5 KiB)`.
 _AHEAD = re.compile(
-    rf"\s*(?P<number>\d+\.\d+)\s+(?P<unit>{'|'.join(_UNITS)})\s+(?P<label>[A-Za-z][A-Za-z ]*|\()"
+    rf"\s*(?P<number>\d+\.\d+)\s+(?P<unit>{'|'.join(PRINTED_UNITS)})\s+(?P<label>[A-Za-z][A-Za-z ]*|\()"
 )
 _SIMULATED_UNITS = ("fs", "ps")
 # So is what is beside it: `Step 5 time 0.016 timestep 4.00E-03`, `time = 0.0022, tstop = 0.6`.
@@ -110,7 +103,7 @@ def of_line(line: str) -> Iterator[Candidate]:
             yield Candidate(callpath=words_of(label), pattern=pattern, value=seconds, line=line.strip())
             return
     if (ahead := _AHEAD.match(line)) and not is_no_time(ahead["label"]):
-        scale = _UNITS[ahead["unit"]]
+        scale = PRINTED_UNITS[ahead["unit"]]
         pattern = rf"^\s*(\S+)\s+{ahead['unit']}\s+{_pattern(ahead['label'].rstrip())}"
         value = float(ahead["number"]) * scale
         name = words_of(ahead["label"])
@@ -127,23 +120,24 @@ def of_line(line: str) -> Iterator[Candidate]:
         if unit is None or not re.search(r"[A-Za-z]", label) or is_no_time(label):
             continue
         if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
-            wall = candidate(line, following, _UNITS.get(_unit_behind(following), unit))
+            wall = candidate(line, following, PRINTED_UNITS.get(_unit_behind(following), unit))
             # A time alone stands before CPU: `h_psi :` and `h_psi:calbec :` are two clocks.
-            behind = rf"[\d.dhmsu \t]+?CPU\s*(.+?)\s*{_unit(_unit_behind(following))}\s*WALL"
+            behind = r"[\d.dhmsuµ \t]+?CPU\s*(.+?)\s*WALL"
             yield replace(
                 wall,
                 callpath=words_of(line[: match.start()]),
                 pattern=f"^{_pattern(line[: match.start()])}{behind}",
+                scale=1.0 if _unit_behind(following) else unit,
             )
             return
         if following and (opened := _AGAIN.fullmatch(line, match.end(), following.start())):
-            finer = candidate(line, following, _UNITS.get(_unit_behind(following), 0.0))
+            finer = candidate(line, following, PRINTED_UNITS.get(_unit_behind(following), 0.0))
             if match[1] and abs(finer.value - candidate(line, match, unit).value) <= 1:
-                before = line[: match.start()]
+                before, number = line[: match.start()], _captured(line, following, 1.0)[0]
                 yield replace(
                     finer,
                     callpath=words_of(line[begin : match.start()]) or words_of(before),
-                    pattern=rf"^{_pattern(before)}.*?{re.escape(opened[1])}\s*(\S+?){_END}",
+                    pattern=rf"^{_pattern(before)}.*?{re.escape(opened[1])}\s*{number}",
                 )
                 repeated, end = True, _end(following)
                 continue
@@ -163,7 +157,7 @@ def is_no_time(label: str) -> bool:
 
 def _is_of_label(line: str, match: re.Match[str], following: re.Match[str]) -> bool:
     """Tell whether a whole number belongs to the label of the one behind it: ``Time of step 63 is 0.5``."""
-    if _unit_behind(match) in _UNITS or not re.fullmatch(r"\d+", match[_group(match)]):
+    if _unit_behind(match) in PRINTED_UNITS or not re.fullmatch(r"\d+", match[_group(match)]):
         return False
     if re.search(r"[:=]\s*$", line[: match.start()]):
         return False
@@ -172,7 +166,7 @@ def _is_of_label(line: str, match: re.Match[str], following: re.Match[str]) -> b
 
 def _end(match: re.Match[str]) -> int:
     """Return where a number and its unit of time end; other words behind it belong to what follows."""
-    return match.end() if _unit_behind(match) in _UNITS else match.end(_group(match))
+    return match.end() if _unit_behind(match) in PRINTED_UNITS else match.end(_group(match))
 
 
 def _group(match: re.Match[str]) -> int:
@@ -188,18 +182,35 @@ def candidate(line: str, match: re.Match[str], unit: float, begin: int = 0) -> C
     """Return the time that was found in a line, whose own label begins somewhere in it."""
     label = line[: match.start()]
     number = match[_group(match)]
-    group = ".+?" if " " in number else r"\S+?"
+    captured, scale = _captured(line, match, unit)
     seconds = printed_duration(number)
     if seconds is None:
         seconds = float(re.sub("[dD]", "e", number.replace(",", "")))
     return Candidate(
         callpath=words_of(label[begin:]) or words_of(label),
-        pattern=f"^{_pattern(label)}({group})" + (re.escape(match[3]) if match[3] else _END),
-        scale=unit,
+        pattern=f"^{_pattern(label)}{captured}",
+        scale=scale,
         thousands="," if "," in number else None,
         value=seconds * unit,
         line=line.strip(),
     )
+
+
+def _captured(line: str, match: re.Match[str], unit: float) -> tuple[str, float]:
+    """Return a pattern of a number and its scale; it takes the unit, too, where that may change.
+
+    Programs that print ``850.1ms`` or ``850.1 ms`` print ``1.2s`` or ``1.2 s`` of a longer run.
+    """
+    number, attached, behind = match[_group(match)], match[3], match[5]
+    if attached and " " in number + attached:
+        return f"(.+?){re.escape(attached)}", unit
+    if attached and not re.match(_END, line[match.end() :]):
+        return rf"(\S+?){attached}", unit
+    if attached:
+        return rf"(\S+?){_END}", 1.0
+    if PRINTED_UNITS.get(behind, 1.0) < 1 and line.startswith(f" {behind}", match.end(4)):
+        return r"(\S+ [a-zµ]+)", 1.0
+    return rf"(\S+?){_END}", unit
 
 
 def has_unit(label: str) -> bool:
@@ -209,23 +220,16 @@ def has_unit(label: str) -> bool:
 
 def unit_of(after: str | None, label: str) -> float | None:
     """Return the seconds of a unit after the number or in the label; 1 where only words speak of a time."""
-    if after and after in _UNITS:
-        return _UNITS[after]
+    if after and after in PRINTED_UNITS:
+        return PRINTED_UNITS[after]
     if after in _SIMULATED_UNITS:
         return None
     words = (found[1] or found[2] for found in _UNIT_IN_LABEL.finditer(label))
-    named = [_UNITS[word] for word in words if word in _UNITS]
+    named = [PRINTED_UNITS[word] for word in words if word in PRINTED_UNITS]
     if named:
         return named[-1]
     is_timed = _OF_TIME.fullmatch(label) or _TIMED.search(_WITHIN.sub(" ", label))
     return 1.0 if is_timed else None
-
-
-def _unit(unit: str) -> str:
-    """Return a pattern of a unit; seconds may be missing: programs write 59.9s, 1m 3.2s and 1h 2m."""
-    if not unit or _UNITS.get(unit, 1.0) != 1:
-        return re.escape(unit)
-    return f"{unit}?" if len(unit) == 1 else f"(?:{re.escape(unit)})?"
 
 
 def printed(item: Candidate) -> str:
@@ -236,8 +240,8 @@ def printed(item: Candidate) -> str:
 
 def tick(item: Candidate) -> float:
     """Return the seconds of the last digit that a time was printed with; 0 where that is not known."""
-    digits = re.fullmatch(r"(?:\d+:)*\d+(?:\.(\d*))?", printed(item))
-    return item.scale * 10.0 ** -len(digits[1] or "") if digits else 0.0
+    digits = re.fullmatch(r"(?:\d+:)*\d+(?:\.(\d*))? ?([a-zµ]*)", printed(item))
+    return PRINTED_UNITS.get(digits[2], item.scale) * 10.0 ** -len(digits[1] or "") if digits else 0.0
 
 
 def _pattern(label: str) -> str:

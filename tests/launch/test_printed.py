@@ -14,8 +14,10 @@ from orchestrator.launch import generic, printed
 from orchestrator.launch.generic import Output, Program
 
 
-def read(pattern: str, text: str, thousands: str | None = None) -> float:
-    rule = Output(callpath="main", pattern=pattern, thousands=thousands)
+def read(
+    pattern: str, text: str, thousands: str | None = None, scale: float = 1.0, metric: str = "time"
+) -> float:
+    rule = Output(callpath="main", pattern=pattern, thousands=thousands, scale=scale, metric=metric)
     [sample] = generic.application(Program(output=(rule,)), {}).output({"stdout": text})
     return sample.value
 
@@ -174,6 +176,9 @@ def test_a_campaign_states_how_thousands_are_separated() -> None:
         (r"CPU +(.+) WALL", "PWSCF : 0.85s CPU     0.91s WALL", 0.91),
         (r"time: (.+)", "time: 59.9 sec", 59.9),
         (r"time: (\S+)", "time: 2.5e-05s", 2.5e-05),
+        (r"time: (\S+)", "time: 850.5ms", 0.8505),
+        (r"time: (\S+)", "time: 85µs", 8.5e-5),
+        (r"time: (\S+ \w+)", "time: 12 nanoseconds", 1.2e-8),
         (r"Total wall time: (\S+)", "Total wall time: 0:01:23", 83),
         (r"m:ss\): (\S+)", "Elapsed (wall clock) time (h:mm:ss or m:ss): 1:23.40", 83.4),
         (r"real\s+0m(\S+)s", "real\t0m1.250s", 1.25),
@@ -201,6 +206,29 @@ def test_a_duration_is_its_seconds(pattern: str, text: str, value: float) -> Non
 def test_a_part_of_a_duration_is_an_error(pattern: str, text: str, whole: str) -> None:
     with pytest.raises(ValueError, match=rf"is only a part of '{re.escape(whole)}'"):
         read(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "scale"),
+    [
+        (r"time: (\S+)", "time: 850 ms", 1.0),
+        (r"time: (\S+)", "time: 1.25 s", 0.001),
+        (r"time: ([\d.]+)", "time: 85µs", 0.001),
+        (r"time: (\S+)", "time: 850ms", 0.001),
+        (r"time: (\S+)", "time: 12 [ms]", 1.0),
+    ],
+)
+def test_a_unit_that_is_not_that_of_the_scale_is_an_error(pattern: str, text: str, scale: float) -> None:
+    with pytest.raises(ValueError, match=rf"main: '.*' has a unit .* scale: {scale:g} .* leave out scale"):
+        read(pattern, text, scale=scale)
+
+
+def test_a_unit_that_says_nothing_about_the_scale_is_none() -> None:
+    assert read(r"time: (\S+)", "time: 850 ms", scale=0.001) == 0.85
+    assert read(r"time: (\S+) ms", "time: 850 ms") == 850  # the pattern goes on: it is meant
+    assert read(r"time: (\S+)", "time: 850 s of 10 steps", scale=0.1) == 85
+    assert read(r"time: (\S+)", "time: 850 ms/step") == 850
+    assert read(r"latency: (\S+)", "latency: 850 ms", metric="latency") == 850
 
 
 def test_minutes_that_may_be_hours_are_no_duration() -> None:

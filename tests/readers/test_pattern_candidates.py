@@ -12,6 +12,7 @@ from orchestrator.campaign.draft import Draft, campaign_of
 from orchestrator.campaign.schema import OutputSection
 from orchestrator.launch.generic import application
 from orchestrator.readers.pattern_candidates import MOST, times, times_in
+from orchestrator.readers.printed_line import tick
 from orchestrator.types import Sample
 
 
@@ -204,7 +205,7 @@ def test_another_run_in_which_a_number_is_longer_is_read_or_refused_but_never_cu
     other = "total time: 1.25e-05 s\nsolve time: 1.25e-05 s\n"
     assert read("total time: 3 s\nsolve time: 3 s\n", other) == {"main": 1.25e-5, "main->solve": 1.25e-5}
     for one in ("total time: 999 ms", "total time: 999ms", "total time: 999, all"):
-        with pytest.raises(ValueError, match=r"'1,020'.* thousands: \",\""):
+        with pytest.raises(ValueError, match=r"'1,020( ?ms)?'.* thousands: \",\""):
             read(one, one.replace("999", "1,020"))
 
 
@@ -228,6 +229,19 @@ def test_a_clock_is_not_read_from_one_whose_name_begins_like_its_own() -> None:
         "  h_psi        : 0.85s CPU 0.95s WALL (9 calls)\n  h_psi:calbec : 0.01s CPU 0.02s WALL (9 calls)\n"
     )
     assert read(text) == {"main": 0.95, "main->h_psi calbec": 0.02}
+
+
+@pytest.mark.parametrize("short", ["850.5ms", "850.5 ms", "85µs", "85 us", "1.5s", "9 nanoseconds"])
+@pytest.mark.parametrize(("longer", "value"), [("1.25", 1.25), ("2m3.5", 123.5)])
+def test_another_run_may_print_another_unit(short: str, longer: str, value: float) -> None:
+    blank = " " if " " in short else ""
+    assert read(f"elapsed: {short}\n", f"elapsed: {longer}{blank}s\n") == {"main": pytest.approx(value)}
+    assert read(f"elapsed: {longer}{blank}s\n", f"elapsed: 1.5{blank}s\n") == {"main": 1.5}
+
+
+def test_digits_of_a_time_with_its_unit_are_known() -> None:
+    lines = ("time: 12.5ms\n", "time: 12.5 ms\n", "time (ms): 12.5\n", "time: 0.0125 s\n")
+    assert [tick(found) for line in lines for found in times(line)] == pytest.approx([1e-4] * 4)
 
 
 LONGER = """WALL   100   100  16  16   1   1     0.00 PASSED    9.279  0.00
@@ -294,7 +308,7 @@ def test_a_total_behind_a_part_is_that_of_the_run_unless_every_part_has_one() ->
 
 
 def test_a_draft_says_how_thousands_are_separated() -> None:
-    found = times("total time: 1,250 ms\n")
+    found = times("total time (ms): 1,250\n")
     draft = Draft(
         name="x", application="generic", executable="/bin/true", values={"n": (1, 2, 3)}, output=found
     )
