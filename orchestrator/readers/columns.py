@@ -167,7 +167,7 @@ def layout(
     notes = _left_out([name for name in stamps if name not in dict(metrics)], reading)
     runs = ()
     if reading.parameters is None:
-        end = _end_of_parameters(columns, metrics, where)
+        end = _end_of_parameters(columns, metrics, where, names)
         parameters = _free(columns, metrics, lambda index: index < end and names[index] not in stamps)
         runs, more = _runs_among(parameters, columns, reading, rows)
         parameters = tuple(pair for pair in parameters if pair not in runs)
@@ -251,13 +251,16 @@ def _unit_among(
     return next(units, None)
 
 
-def _end_of_parameters(columns: Mapping[str, int], metrics: tuple[tuple[str, int], ...], where: str) -> int:
+def _end_of_parameters(
+    columns: Mapping[str, int], metrics: tuple[tuple[str, int], ...], where: str, names: Sequence[str]
+) -> int:
     """Return the position of the call paths, or else of the first metric, before which parameters are."""
     end = columns.get("callpath", min((index for _, index in metrics), default=-1))
     if end < 0:
         raise ColumnsError(
-            f"{where}: which columns are parameters? Name the parameters (--parameters p,s), or "
-            "add a column 'callpath' between them, or use the columns callpath, metric, value"
+            f"{where}: which columns are parameters? Name them (--parameters p,s), and what to model "
+            f"(--response time); found {_numbered(names)}; or add a column 'callpath' behind the "
+            "parameters, or use the columns callpath, metric, value"
         )
     return end
 
@@ -452,11 +455,13 @@ def _chosen(
     columns = [(text, _found(text, names)) for text in texts or ()]
     missing = [text for text, column in columns if column is None]
     if missing:
-        raise ColumnsError(
-            f"{where}: no column for {what} {', '.join(missing)}; found {', '.join(filter(None, names))} "
-            f"(or positions, 0 to {len(names) - 1})"
-        )
+        raise ColumnsError(f"{where}: no column for {what} {', '.join(missing)}; found {_numbered(names)}")
     return tuple(column for _, column in columns if column is not None)
+
+
+def _numbered(names: Sequence[str]) -> str:
+    """Return columns with their positions, by which they may be named, too."""
+    return ", ".join(f"{index}={name}" for index, name in enumerate(names) if name)
 
 
 def heading_of(text: str, names: Collection[str]) -> str | None:

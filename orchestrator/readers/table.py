@@ -42,6 +42,7 @@ from orchestrator.readers.entries import (
     coordinate,
     finite,
     has_point,
+    in_seconds,
     is_number,
     left_out_failures,
     left_out_units,
@@ -53,12 +54,13 @@ from orchestrator.readers.entries import (
 )
 from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.types import Measurements, Value
-from orchestrator.units import count
+from orchestrator.units import count, printed_duration
 
 if TYPE_CHECKING:
     from _csv import Reader
 
 _DELIMITERS = (",", ";", "\t")
+_BAR = "|"  # of sacct --parsable; elsewhere it may stand in names, as in |V|
 _BLANK = " "  # or several
 _WITHIN_NUMBER = re.compile(r"(?<=\d),(?=\d)", re.ASCII)
 _PANDAS_INDEX = "__index_level_"  # row labels, where they are more than row numbers
@@ -67,7 +69,7 @@ Row = tuple[str, Sequence[object]]  # where it was found, and a text or number p
 
 
 def read_csv(text: str, source: str, reading: Reading = EVERYTHING) -> Measurements:
-    """Read a table of text; comma, semicolon, tabulator or, without any of these, blanks separate the fields.
+    """Read a table of text; comma, semicolon, tabulator or, without these, bars or blanks separate fields.
 
     Where commas do not, they may be those of decimal numbers: see `orchestrator.readers.entries.with_points`.
     Lines that start with ``#`` are skipped before the header, and after it where they do not have as
@@ -166,7 +168,7 @@ def _split(
 def is_table(text: str) -> bool:
     """Return whether a text may be a table: its first line has a delimiter, or blanks part numbers."""
     first = next(content_lines(text), "")
-    return any(delimiter in first for delimiter in _DELIMITERS) or _is_blank_separated(text)
+    return any(delimiter in first for delimiter in (*_DELIMITERS, _BAR)) or _is_blank_separated(text)
 
 
 def _delimiter(text: str) -> str:
@@ -176,6 +178,8 @@ def _delimiter(text: str) -> str:
     if "," not in _WITHIN_NUMBER.sub("", first):
         if other in first:
             return other
+        if _BAR in first:
+            return _BAR
         if _is_blank_separated(text):
             return _BLANK
     return max(_DELIMITERS, key=first.count)
@@ -271,9 +275,10 @@ def _assembled(
     """Return what rows hold; a response that is no finite number comes from a run that failed."""
     failed: list[str] = []
     empty: dict[str, list[str]] = {}
+    durations: dict[str, float] = {}
     rows = list(rows)
     skips = reading.responses and chosen.metrics
-    entries = _entries(chosen, rows, parameter, empty, failed if skips else None)
+    entries = _entries(chosen, rows, parameter, empty, failed if skips else None, durations)
     known = assemble([name for name, _ in chosen.parameters], entries, source)
     if reading.responses and not chosen.metrics:
         known = of_metrics(known, reading.responses, source)
@@ -283,7 +288,8 @@ def _assembled(
         if failed
         else []
     )
-    said = (*notes, *doubts, *products(known), *_unmeasured(empty), *left_out)
+    seconds = [in_seconds(list(durations))] if durations else []
+    said = (*notes, *seconds, *doubts, *products(known), *_unmeasured(empty), *left_out)
     return replace(known, notes=(*known.notes, *(f"{source}: {note}" for note in said)))
 
 
@@ -338,11 +344,13 @@ def _entries(
     parse: Callable[[object, str], Value],
     empty: dict[str, list[str]],
     failed: list[str] | None,
+    durations: dict[str, float],
 ) -> Iterator[Entry]:
     """Yield the values of rows.
 
     ``empty`` takes the places of metrics that were not measured, by metric, and ``failed`` those of values
-    that are not finite; without it they are mistakes.
+    that are not finite; without it they are mistakes, and so are durations such as ``0:01:23``, of which
+    ``durations`` takes one of each metric.
     """
     columns = chosen.columns
     parameter = _remembering(parse)
@@ -362,6 +370,9 @@ def _entries(
             if value is None and failed is not None and _is_not_measured(cell):
                 failed.append(where)
                 continue
+            if value is None and failed is not None and index not in chosen.seconds:
+                value = printed_duration(str(cell).strip())
+                durations |= {} if value is None else {name: value}
             if value is None:
                 value = _number(cell, where, name, wide=bool(chosen.metrics))
             yield Entry(

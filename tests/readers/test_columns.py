@@ -129,7 +129,7 @@ def test_without_a_header_columns_are_called_by_their_position() -> None:
         (
             ["m"],
             ["time"],
-            r"in\.csv:1: no column for response time; found m, n, avg, std \(or positions, 0 to 4\)",
+            r"in\.csv:1: no column for response time; found 1=m, 2=n, 3=avg, 4=std",
         ),
         (["5"], ["avg"], r"in\.csv:1: no column for parameter 5; found"),
         (["-1"], ["avg"], r"in\.csv:1: no column for parameter -1; found"),

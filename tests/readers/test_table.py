@@ -210,12 +210,29 @@ def test_named_parameters_leave_other_columns_of_a_long_table_out() -> None:
     assert read("p,s,host,value\n1,10,n17,3\n", ["p", "s"]).points == (A,)
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_delimiters_comments_and_row_numbers(delimiter: str) -> None:
     text = "# made by hand, with care\n,p,s,value\n0,1,10,1.5\n# the end\n1,2,10,2\n"
     head, *rest = text.split("\n")
     got = read("\n".join([head, *(line.replace(",", delimiter) for line in rest)]))
     assert got.items == (Measurement("<root>", "<default>", {A: (1.5,), B: (2.0,)}),)
+
+
+def test_accounting_of_slurm_is_a_table_of_durations() -> None:
+    text = "NTasks|Size|Elapsed|State|\n1|10|1-00:01:23|COMPLETED|\n2|10|00:00:42|COMPLETED|\n"
+    got = read(text, ["NTasks", "Size"], ["Elapsed"])
+    assert [list(item.values.values()) for item in got.items] == [[(86483.0,), (42.0,)]]
+    assert got.notes == ("in.csv: values of Elapsed are in seconds from here on",)
+    for wrong in ("12:30", "soon"):  # hours, or no duration
+        with pytest.raises(ReadError, match=rf"in\.csv:3: Elapsed: '{wrong}' is not a number"):
+            read(text.replace("00:00:42", wrong), ["NTasks", "Size"], ["Elapsed"])
+    with pytest.raises(ReadError, match=r"'1-00:01:23' is not a number"):  # it may be when a run began
+        read(text.replace("State", "n").replace("COMPLETED", "1"), ["NTasks", "Size"])
+
+
+def test_a_bar_in_a_name_separates_nothing() -> None:
+    got = read("|V|,|E|,time\n1,2,0.5\n", ["|V|", "|E|"])
+    assert (got.parameters, got.metrics()) == (("|V|", "|E|"), ("time",))
 
 
 def test_blanks_separate_fields_where_nothing_else_does() -> None:
@@ -260,7 +277,7 @@ def test_categories_are_texts() -> None:
         ("1,2,3\n4,5,6\n", r"in\.csv:1: no header line naming the columns; add one"),
         ("p,p,value\n", r"in\.csv:1: every column needs a name of its own"),
         ("p,,value\n", r"in\.csv:1: every column needs a name of its own"),
-        ("p,s,time\n1,2,3\n", r"in\.csv:1: which columns are parameters\?"),
+        ("p,s,time\n1,2,3\n", r"in\.csv:1: which columns are parameters\?.*; found 0=p, 1=s, 2=time;"),
         ("p,metric,time\n1,2,3\n", r"in\.csv:1: a column 'metric' needs a column 'value'"),
         ("p,callpath\n1,main\n", r"in\.csv:1: no column of values"),
         ("callpath,time\nmain,1\n", r"in\.csv: no parameters"),
@@ -329,7 +346,7 @@ def test_a_parameter_that_is_the_product_of_two_others_is_noted() -> None:
 
 
 def test_parameters_that_are_no_column_are_refused() -> None:
-    with pytest.raises(ReadError, match=r"in\.csv:1: no column for parameter q; found p, value"):
+    with pytest.raises(ReadError, match=r"in\.csv:1: no column for parameter q; found 0=p, 1=value"):
         read("p,value\n1,2\n", ["p", "q"])
 
 
