@@ -180,6 +180,7 @@ def _attempt_intended(event: events.AttemptIntended, state: State) -> State:
             current._replace(
                 status=RunStatus.IN_FLIGHT,
                 attempts=event.attempt.number,
+                tried=current.round,
                 limit=event.limit,
                 memory=event.memory,
             ),

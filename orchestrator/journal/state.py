@@ -55,6 +55,7 @@ class RunState(NamedTuple):
     CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs;
     ``refused``: how many attempts the executor did not take; ``unaffordable``: whether it was skipped because
     the budget could not hold it; ``round``: the round that proposed it, 0 for a validation run;
+    ``tried``: the last round in which an attempt of it began;
     ``reached``: the longest time limit that ended one of its attempts, in seconds, also under earlier rules;
     ``chosen``: why it was proposed; ``memory``: factor on the memory that the last attempt asked for;
     ``lacked``: the largest such factor with which an attempt had too little, 0 without one.
@@ -77,6 +78,7 @@ class RunState(NamedTuple):
     refused: int = 0
     unaffordable: bool = False
     round: int = 0
+    tried: int = 0
     reached: float = 0.0
     chosen: str = ""
     memory: float = 1.0

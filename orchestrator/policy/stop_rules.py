@@ -86,6 +86,8 @@ def _nothing_fits(state: State, policy: Policy) -> StopRuleReached | None:
     unaffordable = [run for run, item in zip(chosen, items, strict=True) if item.unaffordable]
     if not unaffordable or any(item.status is not RunStatus.SKIPPED for item in items):
         return None
+    if any(item.tried == item.round for item in items):  # it fitted, until an attempt failed: others may fit
+        return None
     first = unaffordable[0]
     return StopRuleReached(
         "budget",

@@ -207,6 +207,18 @@ def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
     )
 
 
+def test_a_round_that_fitted_until_an_attempt_failed_is_followed_by_another() -> None:
+    tried = intended(RUNS[0]), finished(RUNS[0], failure=FailureClass.TIMEOUT)
+    state = after(PROPOSED, *tried, *(events.RunSkipped(run, "too expensive", True) for run in RUNS))
+    state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
+    assert actions(state) == [Propose(2)]
+    again = events.RoundProposed(2, RUNS, ("",) * 3)
+    state = after(again, *(events.RunSkipped(run, "too expensive", True) for run in RUNS), state=state)
+    state = after(events.RoundCompleted(round=2, smape=None, width=None, improved=False), state=state)
+    (stop,) = actions(state)
+    assert isinstance(stop, events.StopRuleReached) and stop.rule == "budget"
+
+
 def test_a_round_that_is_skipped_for_its_time_limit_alone_is_followed_by_another() -> None:
     state = after(PROPOSED)
     for skip in next_actions(state, POLICY, 1.0, estimates(limit=10.0, median=11.0)):
