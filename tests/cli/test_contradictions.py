@@ -29,6 +29,7 @@ def test_a_parent_that_its_parts_overtake_is_reported_everywhere() -> None:
 
 def test_consistent_models_are_not() -> None:
     text = SIMULATED.replace(OLD, '{main->Solve: "10 + s**2", main->Solve->a: "0.02 * s**2"}')
+    text = text.replace("failure_rate: 0.1", "failure_rate: 0")  # nor does a run hang
     write_campaign(Path.cwd(), text, None)
     assert run("run", "campaign.yaml", "--json").document["contradictions"] == []
     assert "contradiction" not in run("status", "rehearsal").out
