@@ -29,6 +29,7 @@ from orchestrator.types import Measurements, Value
 from orchestrator.units import CostUnit, cost_unit, format_cost, in_unit
 
 _TIME = "time"
+_FURTHER = "further values may help (--values NAME=V,V)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,6 +108,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif suggestions:
         tables.console().print(_table(suggestions, question.unit))
         print(_what_it_costs(suggestions, question), end="")
+        if set(known.points).issuperset(item.choice.point for item in suggestions):
+            print(f"all of these were measured before; {_FURTHER}")
     else:
         print(_nothing(answer, question.unit), file=_other(arguments))
     return 0
@@ -118,7 +121,7 @@ def _nothing(answer: Answer, unit: CostUnit) -> str:
     if run is None:
         return (
             "nothing left to measure: every point has been repeated often enough, or no run is worth its "
-            "cost; further values may help (--values NAME=V,V)"
+            f"cost; {_FURTHER}"
         )
     cost = format_cost(run.seconds, unit, 3)
     return f"no run fits the budget: the cheapest, at {run.point}, is expected to cost {cost}"

@@ -194,6 +194,14 @@ def test_a_suggestion_for_humans(measured: Path) -> None:
     assert " of 1 core-hours. Suggest again" in result.out
 
 
+def test_where_only_measured_points_are_repeated_further_values_are_named(measured: Path) -> None:
+    full = measured.read_text() + "16,50,main,time,0.9\n"
+    for text, named in ((full, True), (measured.read_text(), False)):
+        measured.write_text(text)
+        said = run("suggest", measured, "--at", "p=32,s=60", "--budget", "1 core-hour").out
+        assert ("measured before; further values may help (--values NAME=V,V)" in said) is named
+
+
 def test_costs_are_in_the_unit_of_the_budget(measured: Path) -> None:
     asked = ("suggest", measured, "--at", "p=32,s=60", "--values", "p=64", "--budget", "3600 core-seconds")
     for form in ((), ("--format", "ramble")):
