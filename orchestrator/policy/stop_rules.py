@@ -138,7 +138,7 @@ def for_want_of_runs(state: State, nothing: Nothing) -> StopRuleReached:
     failed = [reason for _, reason in given_up(state)]
     if failed and not has_measured(state):
         return StopRuleReached("failures", f"every run was given up; {_cause(failed)}")
-    left_out = failing.warnings(state)
+    left_out = [f"{failing.LEFT_OUT}{region.where}" for region in failing.regions(state)]  # status says why
     if failed and not left_out:
         left_out = [f"{count(len(failed), 'run')} given up; {_cause(failed)}"]
     kept = state.kept if nothing.for_want_of_budget else 0.0
