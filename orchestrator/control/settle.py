@@ -247,7 +247,7 @@ def _finished(
             failure, reason = FailureClass.PARSE, str(error)
             # A script whose program failed goes on, and ends with the exit code of its last line.
             line = says_it_failed(_tails(request).values())
-            reason += f"; it printed: {line}" if line and line not in reason else ""
+            reason = f"it printed: {line}; {reason}" if line and line not in reason else reason
     # A profiler, or the program itself, may have written to where the directory was.
     if record.moved and failure in (FailureClass.PARSE, FailureClass.APPLICATION):
         failure = FailureClass.INFRASTRUCTURE
