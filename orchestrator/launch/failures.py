@@ -136,7 +136,7 @@ _BANNER = re.compile(
     r"|Please see the FAQ page for debugging suggestions"
     r"|(?:\d+: )?srun: (?:launch/slurm: \w+: )?(?:(?:Force )?Terminat(?:ing|ed) |Job step aborted: )"
     r"|(?:\d+: )?srun: error: \S+: tasks? [\d,-]+: Exited with exit code"
-    r"|slurmstepd: error: \*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*"
+    r"|slurmstepd(?:-[\w.-]+)?: error: \*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*"
     r"|srun: cluster configuration lacks support for cpu binding|cpu-bind\S*="
     r"|(?i:exit|exiting|quitting|aborting|terminating|stopping)(?i: (?:now|(?:the )?(?:program|run)))?\W*$"
     r"|For (?:more|further) (?:information|details)\b|(?:web)?site at https?:"

@@ -194,6 +194,7 @@ SRUN = """\
 srun: error: n1: tasks 0-3: Exited with exit code 3
 srun: launch/slurm: _step_signal: Terminating StepId=30.0
 slurmstepd: error: *** STEP 30.0 ON n1 CANCELLED AT 2026-11-27T17:44:39 ***
+slurmstepd-n2: error: *** STEP 30.0 ON n2 CANCELLED AT 2026-11-27T17:44:39 ***
 srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
 """
 ERROR = "error: the grid of 3 x 5 does not fit 4 ranks"
