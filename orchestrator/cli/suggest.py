@@ -25,7 +25,7 @@ from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.report import ramble, tables
 from orchestrator.resources import core_hours
 from orchestrator.strategies.base import Choice
-from orchestrator.types import Measurements, Value
+from orchestrator.types import Measurements, Point, Value
 from orchestrator.units import CostUnit, cost_unit, format_cost, in_unit
 
 _TIME = "time"
@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     inputs.add_inputs(parser)
     parser.add_argument("--budget", required=True, help="what may be spent, e.g. '2 core-hours'")
-    parser.add_argument("--at", required=True, metavar="POINT", help="where models must hold: p=1024,s=35")
+    parser.add_argument(
+        "--at",
+        metavar="POINT",
+        help="where models must hold: p=1024,s=35 (default: the evaluation point of the campaign)",
+    )
     parser.add_argument(
         "--processes",
         metavar="EXPRESSION",
@@ -83,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = _timed(inputs.read(arguments), arguments.time)
     chosen = _campaign(arguments)
     question = Question(
-        evaluation_point=common.parse_point(arguments.at, known),
+        evaluation_point=_evaluation_point(arguments, known),
         cores=cores_of(arguments.processes or "1", known) if chosen is None else assemble(chosen).cores,
         budget=core_seconds(common.parse_value(arguments.budget)),
         unit=cost_unit(arguments.budget),
@@ -113,6 +117,16 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(_nothing(answer, question.unit), file=_other(arguments))
     return 0
+
+
+def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> Point:
+    if arguments.at is not None:
+        return common.parse_point(arguments.at, known)
+    directory = campaign_among(arguments.inputs)
+    point = None if directory is None else existing.load(directory).evaluation_point
+    if point is None:
+        raise CampaignError("where must models hold? Name it, such as --at p=1024,s=35")
+    return Point.of({name: point[name] for name in known.parameters})
 
 
 def _nothing(answer: Answer, unit: CostUnit) -> str:

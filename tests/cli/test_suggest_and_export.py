@@ -140,6 +140,15 @@ def test_a_campaign_directory_is_modelled_as_the_campaign_does() -> None:
     assert costs() == costs("--modeler", "extra-p") != costs("--modeler", "auto")
 
 
+def test_a_campaign_knows_where_its_models_must_hold(measured: Path) -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    question = ("suggest", "rehearsal", "--budget", "9 core-hours", "--json")
+    assert run(*question).document == run(*question, "--at", "p=216,s=35").document
+    missing = run("suggest", measured, "--budget", "9 core-hours")
+    assert (missing.code, "error: where must models hold? Name it, such as --at" in missing.err) == (2, True)
+
+
 def test_without_models_every_suggestion_says_why() -> None:
     Path("sizes.csv").write_text("k,s,time\n1,10,1\n2,10,2\n4,10,4\n")
     at = ("suggest", "sizes.csv", "--parameters", "k,s", "--at", "k=16,s=40", "--budget", "1 core-hour")
