@@ -29,6 +29,7 @@ from orchestrator.models.base import (
 from orchestrator.models.belief import Belief, LogBelief
 from orchestrator.models.data import Group, lines_along
 from orchestrator.models.intervals import FromPredictive, Predictive, predictive
+from orchestrator.models.noise import GUESSED, LEAST_NOISE
 from orchestrator.models.pmnf.block_sets import COSTS
 from orchestrator.models.symbolic import number_text, power_text, sum_text, terms_of
 from orchestrator.models.unvaried import Unvaried
@@ -180,8 +181,8 @@ class FactoredModel(FromPredictive):
 
     @property
     def noise(self) -> float:
-        """That of what remains."""
-        return self.model.noise
+        """None that is known: the values repeat exactly."""
+        return LEAST_NOISE
 
     @property
     def smape(self) -> float:
@@ -196,7 +197,8 @@ class FactoredModel(FromPredictive):
         says = [f"proportional to {' * '.join(powers)}"] if powers else []
         says += [f"independent of {', '.join(without)}"] if without else []
         where = f"{count(len(self.known[1]), 'measured value')} of {', '.join(self.others)}"
-        return (*self.remarks, f"{' and '.join(says)}, exactly: known at the {where}", *self.model.notes)
+        others = (note for note in self.model.notes if note != GUESSED)
+        return (*self.remarks, f"{' and '.join(says)}, exactly: known at the {where}", *others)
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -242,6 +244,7 @@ class FactoredModel(FromPredictive):
             value=inside(points, self.category, value),
             mean=np.where(is_known, certain, rest.mean) + logs,
             spread=np.where(is_known, 0.0, rest.spread),
+            noise=self.noise,
         )
         return self.unvaried.predictive(own, points)
 
@@ -268,6 +271,7 @@ class FactoredModel(FromPredictive):
             mean=np.where(is_known, certain, rest.mean) + self._log_factors(points),
             factor=np.where(is_known, 0.0, rest.factor),
             rough=np.where(is_known, 0.0, rest.rough),
+            noise=self.noise,
         )
         return self.unvaried.belief(own, points)
 

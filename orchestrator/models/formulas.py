@@ -24,7 +24,7 @@ from orchestrator.models.pmnf.exact_sums import doubtful
 from orchestrator.models.pmnf.interplay import Interplay
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
-from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
+from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
 from orchestrator.models.pmnf.normal_forms import NormalForms
 from orchestrator.models.pmnf.options import Options
 from orchestrator.models.symbolic import term_text
@@ -94,7 +94,7 @@ class _Weighing:
                     "holds near the largest values only"
                 )
                 return [self.curves_alone(*pair, note) for pair in zip(groups, located, strict=True)]
-            known = informed(groups, located, self.search.neighbours)
+            known = self.search.informed(groups, located)
             return map(self.weighed, groups, known, forms(groups, known))
 
         return of_groups(every, self.search.aggregate)
@@ -127,7 +127,7 @@ class _Weighing:
 
     def of_rest(self, measurements: Measurements) -> tuple[Model, ...]:
         """Model exact values without the laws of some parameters."""
-        return replace(self, search=self.search.without_neighbours()).modeler()(measurements)
+        return replace(self, search=self.search.of_rest()).modeler()(measurements)
 
 
 def _below_zero(groups: Sequence[data.Group]) -> list[str]:

@@ -120,6 +120,14 @@ class Located:
             shared=None if self.shared is None else self.shared.at_points(index),
         )
 
+    def guessed(self, sigma: float) -> Self:
+        """Return the locations with a guess for the noise, whatever repetitions showed."""
+        return replace(
+            self,
+            sigma=np.full_like(self.sigma, sigma),
+            freedom=np.full_like(self.freedom, GUESS_WEIGHT),
+        )
+
     def put(self, index: NDArray[np.intp], part: Located) -> Self:
         """Replace the locations of some call paths."""
         log_value, count = self.log_value.copy(), self.count.copy()

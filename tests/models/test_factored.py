@@ -13,6 +13,7 @@ from orchestrator import registry
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.belief import has_belief
 from orchestrator.models.factored import FactoredModel, laws_of
+from orchestrator.models.noise import GUESSED
 from orchestrator.types import Measurement, Measurements, Point
 
 SIZES = (4, 6, 8, 10)
@@ -71,6 +72,7 @@ def test_the_model_reads_as_what_it_is() -> None:
     assert isinstance(model, FactoredModel)
     assert model.expression.endswith("* t") and model.document()["expression"] == model.expression
     assert "proportional to t, exactly: known at the 16 measured values of x, y" in model.notes
+    assert model.noise < 1e-6 and GUESSED not in model.notes
     assert pickle.loads(pickle.dumps(model)).expression == model.expression
     inside = [Point.of(x=5.0, y=5.0, t=t) for t in (5.0, 50.0)]
     values = model.value(inside)

@@ -90,9 +90,7 @@ def with_exact_sums(
 def _better(exact: _Exact, before: Posterior, blocks: tuple[tuple[Exponents, ...], ...]) -> list[_Fit]:
     """Return sums that explain the values better than what was found before, the best first; may be none."""
     known, distinct = _Known.of(before, exact), _distinct(exact.points, exact.values)
-    # As many coefficients as there are points explain any values.
-    is_checked = len(distinct) > np.count_nonzero(before.coefficients[0])
-    if is_checked and known.scatter <= _ROUND and before.correction is None:
+    if _explains(before, known, distinct):
         return []
     # Loop bounds are rounded: what a hypothesis leaves of that needs no more terms.
     as_rounded = replace(exact, sigma=np.maximum(exact.sigma, _ROUNDING))
@@ -132,10 +130,17 @@ def doubtful(group: Group, models: Mapping[Label, PmnfModel]) -> list[int]:
             if len(model.beyond.parameters):
                 rows.append(row)
             continue
-        known = _Known.of(model.posterior, _Exact.of(group, row))
-        if known.scatter > _ROUND or model.posterior.correction is not None:
+        exact = _Exact.of(group, row)
+        known, distinct = _Known.of(model.posterior, exact), _distinct(exact.points, exact.values)
+        if not _explains(model.posterior, known, distinct):
             rows.append(row)
     return rows
+
+
+def _explains(found: Posterior, known: _Known, distinct: Integers) -> bool:
+    """Return whether a hypothesis explains exact values, as many coefficients as there are values do not."""
+    is_checked = len(distinct) > np.count_nonzero(found.coefficients[0])
+    return bool(is_checked and known.scatter <= _ROUND and found.correction is None)
 
 
 def repeats_exactly(values: Floats) -> NDArray[np.bool_]:

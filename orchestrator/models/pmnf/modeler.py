@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data, factored
-from orchestrator.models.base import Floats, Model, Modeler, label_of
+from orchestrator.models.base import Floats, Label, Model, Modeler, label_of
 from orchestrator.models.blas import one_blas_thread
 from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import Located
@@ -36,7 +36,6 @@ from orchestrator.models.pmnf.neighbours import (
     Expected,
     Neighbour,
     Neighbours,
-    informed,
     needed_blocks,
 )
 from orchestrator.models.pmnf.options import Options
@@ -114,25 +113,26 @@ def searching(options: Options) -> Modeler:
     """Return the modeler that searches with these options."""
     fit = fitter(options)
 
-    def every(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[PmnfModel]]:
-        found = fit(groups, informed(groups, located, options.neighbours))
-        return [_beyond_sums(*pair, of_rest) for pair in zip(groups, found, strict=True)]
+    def every(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[Model]]:
+        found = fit(groups, options.informed(groups, located))
+        if not (options.wide and options.extends):
+            return [list[Model](items) for items in found]
+        return [_with_laws(*pair, of_rest) for pair in zip(groups, found, strict=True)]
 
     def of_rest(measurements: Measurements) -> tuple[Model, ...]:
         """Model exact values without the laws of some parameters."""
-        return searching(options.without_neighbours())(measurements)
+        return searching(options.of_rest())(measurements)
 
     return of_groups(every, options.aggregate)
 
 
-def _beyond_sums(group: data.Group, found: list[PmnfModel], of_rest: Modeler) -> list[PmnfModel]:
-    """Let exact sums leave what nothing checks to models without the laws that are checked."""
-    models = {label_of(item): item for item in found}
-    rows = [row for row in doubtful(group, models) if models[group.labels[row]].is_exact]
-    rest = factored.models(group, rows, of_rest)
-    for row, item in rest.items():
+def _with_laws(group: data.Group, found: list[PmnfModel], of_rest: Modeler) -> list[Model]:
+    """Divide laws of single parameters out where no sum explains exact values, or where nothing checks it."""
+    forms = {label_of(item): item for item in found}
+    models: dict[Label, Model] = {**forms}
+    for row, item in factored.models(group, doubtful(group, forms), of_rest).items():
         label = group.labels[row]
-        models[label] = models[label].beside(item)
+        models[label] = forms[label].beside(item) if forms[label].is_exact else item
     return list(models.values())
 
 

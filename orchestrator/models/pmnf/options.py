@@ -8,9 +8,14 @@ from typing import Self
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import one_of
-from orchestrator.models.noise import AGGREGATES
+from orchestrator.models.data import Group
+from orchestrator.models.noise import AGGREGATES, Located
 from orchestrator.models.pmnf.hypotheses import Exponents, exponent_set
-from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
+from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
+
+# How far exact values are from formulas that do not explain them, as a guess. Were it nothing, those of
+# thousands of formulas would count that go through a few values by chance. Chosen by hand; not derived.
+_SCATTER = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +33,8 @@ class Options:
     wide: bool
     extends: bool
     neighbours: Neighbours
+    # How far values are from formulas, as a guess in place of their noise; None to take their noise.
+    scatter: float | None = None
 
     @classmethod
     def checked(
@@ -59,6 +66,12 @@ class Options:
             raise ModelError(f"members is {members}: a model needs at least one hypothesis")
         return options
 
-    def without_neighbours(self) -> Self:
-        """Return the options of parts of a call path, of which other campaigns know nothing."""
-        return replace(self, neighbours=NOTHING)
+    def of_rest(self) -> Self:
+        """Return the options for exact values without their laws, of which other campaigns know nothing."""
+        return replace(self, neighbours=NOTHING, scatter=_SCATTER)
+
+    def informed(self, groups: Sequence[Group], located: Sequence[Located]) -> Sequence[Located]:
+        """Return locations with what is known of the noise besides the values."""
+        if self.scatter is not None:
+            return [item.guessed(self.scatter) for item in located]
+        return informed(groups, located, self.neighbours)

@@ -14,6 +14,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models import data
 from orchestrator.models.base import Label, Model, Modeler, key_of, label_of, one_of
 from orchestrator.models.effort import EFFORT, TOLERANCE, has_effort, unmatched, variation
+from orchestrator.models.factored import FactoredModel
 from orchestrator.models.pmnf import modeler as pmnf
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
@@ -141,9 +142,9 @@ def _with_notes(
     )
 
     def noted(model: Model) -> Model:
-        if model.metric not in EFFORT or not isinstance(model, PmnfModel | ZeroModel):
+        if model.metric not in EFFORT or not isinstance(model, PmnfModel | ZeroModel | FactoredModel):
             return model
-        notes, change = list(model.notes), variations.get(label_of(model))
+        notes, change = [], variations.get(label_of(model))
         if change is not None:
             notes.append(
                 f"counts differ by up to {100 * change:.2g} % between effort runs at one point "
@@ -151,7 +152,9 @@ def _with_notes(
             )
         if model.callpath in unmatched_paths:
             notes.append(without_time)
-        return replace(model, notes=tuple(notes))
+        if isinstance(model, FactoredModel):
+            return replace(model, remarks=(*model.remarks, *notes))
+        return replace(model, notes=(*model.notes, *notes))
 
     return tuple(map(noted, models))
 
