@@ -12,9 +12,11 @@ from typing import Any
 from orchestrator.errors import CampaignError, MeasurementError, OrchestratorError
 from orchestrator.types import Measurements
 
-# What follows is a list of names if it has a comma, an equals sign, or only names can follow.
+# What follows is a list of names if it has a comma or an equals sign, ends a parenthesis, or only names can
+# follow.
 _OPTION = re.compile(
-    r"--(parameters|names|response|categorical)\b(?: ((?<=categorical )\w+|[\w.]+[,=][\w.,=]*\w))?"
+    r"--(parameters|names|response|categorical)\b"
+    r"(?: ((?<=categorical )\w+|\w+(?=\))|[\w.]+[,=][\w.,=]*\w))?"
 )
 
 

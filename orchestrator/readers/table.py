@@ -372,7 +372,8 @@ def _entries(
                 continue
             if value is None and failed is not None and index not in chosen.seconds:
                 value = printed_duration(str(cell).strip())
-                durations |= {} if value is None else {name: value}
+                if value is not None:
+                    durations[name] = value
             if value is None:
                 value = _number(cell, where, name, wide=bool(chosen.metrics))
             yield Entry(

@@ -375,7 +375,9 @@ def test_a_column_that_looks_like_a_parameter_is_not_left_out_without_a_word() -
 def test_messages_about_files_name_the_arguments_of_python(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("p,n,region,time\n" + "".join(f"{p},1,main,{p}\n" for p in (1, 2, 4)))
-    with pytest.raises(mo.ReadError, match=r"Name the parameters \(parameters=\['p', 's'\]\)"):
+    with pytest.raises(
+        mo.ReadError, match=r"Name them \(parameters=\['p', 's'\]\), .*\(responses=\['time'\]\)"
+    ):
         mo.read(path)
     path.write_text("p,s,callpath,time\n1,100k,main,1\n2,200k,main,2\n")
     with pytest.warns(UserWarning, match=r"categorical=\['s'\] says so"):
