@@ -227,14 +227,8 @@ def _only(known: Measurements, name: str, value: str) -> Measurements:
 
 def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> list[Point]:
     """Return the evaluation point that the campaigns have in common, as far as they have one."""
-    from orchestrator.control import existing
-
-    points = []
-    for path in arguments.inputs:
-        directory = campaign_among([path])
-        if directory is not None and (point := existing.load(directory).evaluation_point) is not None:
-            values = {name: value for name, value in point.items if name in known.parameters}
-            points.append(Point.of({name: values[name] for name in known.parameters}))
+    stated = (inputs.evaluation_point(path, known) for path in arguments.inputs)
+    points = [point for point in stated if point is not None]
     return points[:1] if len(set(points)) == 1 else []
 
 

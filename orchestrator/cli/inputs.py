@@ -11,7 +11,7 @@ from orchestrator.api import inputs
 from orchestrator.errors import CampaignError
 from orchestrator.readers.inverse import inverted
 from orchestrator.readers.reading import Reading
-from orchestrator.types import Measurements
+from orchestrator.types import Measurements, Point
 
 
 def add_inputs(parser: argparse.ArgumentParser, optional: bool = False) -> None:
@@ -96,6 +96,15 @@ def read(arguments: argparse.Namespace, paths: Sequence[Path] | None = None) -> 
     chosen = arguments.inputs if paths is None else paths
     known = read_files(arguments, chosen, aggregate=arguments.aggregate, inclusive=arguments.inclusive)
     return inverted(known, arguments.inverse) if arguments.inverse else known
+
+
+def evaluation_point(path: Path, known: Measurements) -> Point | None:
+    """Return the evaluation point of a campaign in the parameters of its measurements; None without one."""
+    from orchestrator.control import existing
+
+    directory = inputs.campaign_among([path])
+    point = None if directory is None else existing.load(directory).evaluation_point
+    return None if point is None else Point.of({name: point[name] for name in known.parameters})
 
 
 def read_files(

@@ -122,11 +122,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> Point:
     if arguments.at is not None:
         return common.parse_point(arguments.at, known)
-    directory = campaign_among(arguments.inputs)
-    point = None if directory is None else existing.load(directory).evaluation_point
+    point = inputs.evaluation_point(arguments.inputs[0], known)
     if point is None:
         raise CampaignError("where must models hold? Name it, such as --at p=1024,s=35")
-    return Point.of({name: point[name] for name in known.parameters})
+    return point
 
 
 def _nothing(answer: Answer, unit: CostUnit) -> str:
