@@ -159,7 +159,8 @@ def _program(draft: Draft) -> list[str]:
     if not draft.output:
         return [*lines, "  # output: what to read from the output; found none, so the whole run is timed"]
     lines.append(_commented("  output:", "found in the output of one run: keep what is right"))
-    # Another solver has other timers: a run without those of the first one is no failure.
+    # Another solver has other timers, and programs leave out short rows of their tables: a run without
+    # those of the first one is no failure.
     chosen = any(isinstance(value, str) for values in draft.varied.values() for value in values)
     for number, item in enumerate(draft.output):
         parts = [f"callpath: {_text(item.callpath)}", f"pattern: {_single(item.pattern)}"]
@@ -167,7 +168,7 @@ def _program(draft: Draft) -> list[str]:
         parts += [f"scale: {item.scale:g}"] if item.scale != 1 else []
         parts += [f"aggregate: {item.aggregate}"] if item.aggregate != "last" else []
         parts += [f'thousands: "{item.thousands}"'] if item.thousands else []
-        parts += ["optional: true"] if chosen and number else []
+        parts += ["optional: true"] if number and (chosen or item.optional) else []
         entry = f"- {{{', '.join(parts)}}}"
         if number < MOST_READ:
             lines += [f"    # {item.line[:90]}", f"    {entry}"]

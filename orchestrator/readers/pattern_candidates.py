@@ -102,6 +102,7 @@ def _seen(text: str) -> _Seen:
     table, labelled, commas, above = None, None, None, ""
     for line in text.splitlines():
         candidates = [wall_below(above, item) for item in of_line(line)]
+        table = table and table.resolved(line)
         if not candidates and table is not None and (row := table.of(line)) is not None:
             candidates = [row[0]]
             behind[row[0].pattern] = row[1]

@@ -14,7 +14,7 @@ _GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})" 
 # Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
 VALUE = re.compile(
     rf"(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])"
-    rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=[mnuµ]?s\b))({PRINTED_SECONDS}|[mnuµ]s)\b"
+    rf"(?<![A-Za-z_])(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=[mnuµ]?s\b))({PRINTED_SECONDS}|[mnuµ]s)\b"
     rf"|(?<![\w.+:/-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
 )
 
@@ -79,6 +79,7 @@ class Candidate:
 
     ``value`` is what it yields there, in seconds; ``line`` is the line that it was found in. ``thousands`` is
     what separates groups of three digits there. ``file`` is the output: ``stdout``, or a pattern of files.
+    ``optional``: other runs may lack it.
     """
 
     callpath: str
@@ -89,6 +90,7 @@ class Candidate:
     value: float
     line: str
     file: str = "stdout"
+    optional: bool = False
 
 
 def of_line(line: str) -> Iterator[Candidate]:
@@ -178,18 +180,27 @@ def _unit_behind(match: re.Match[str]) -> str:
     return (match[3] or match[5] or "").strip()
 
 
-def candidate(line: str, match: re.Match[str], unit: float, begin: int = 0) -> Candidate:
-    """Return the time that was found in a line, whose own label begins somewhere in it."""
+def candidate(
+    line: str, match: re.Match[str], unit: float, begin: int = 0, name: str = "", optional: bool = False
+) -> Candidate:
+    """Return the time that was found in a line, whose own label begins somewhere in it.
+
+    ``name``: what the line begins with, if that is a name: unlike a label it is the same in every run, with
+    its numbers, and is the call path as it is.
+    """
     label = line[: match.start()]
+    rest = label.strip()[len(name) :].lstrip()
+    pattern = rf"\s*{re.escape(name)}\s+{_pattern(f'{rest} ')}" if name else _pattern(label)
     number = match[_group(match)]
     captured, scale = _captured(line, match, unit)
     seconds = printed_duration(number)
     if seconds is None:
         seconds = float(re.sub("[dD]", "e", number.replace(",", "")))
     return Candidate(
-        callpath=words_of(label[begin:]) or words_of(label),
-        pattern=f"^{_pattern(label)}{captured}",
+        callpath=name or words_of(label[begin:]) or words_of(label),
+        pattern=f"^{pattern}{captured}",
         scale=scale,
+        optional=optional,
         thousands="," if "," in number else None,
         value=seconds * unit,
         line=line.strip(),

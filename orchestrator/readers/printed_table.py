@@ -22,6 +22,9 @@ from orchestrator.readers.printed_line import (
 _HEADER = word("times?|timings?|timers?|seconds")
 _GROUP = re.compile(r"\S+(?: \S+)*")
 _CAPTION = re.compile(r"\s*[-=*]{3,}\s*\w")  # between a header and its rows: `--- Stage 0: Main`
+_RULE = re.compile(r"\s*[-=*]{3,}\s*")
+# Names that are the same in every run, with their numbers: `make_m2s`, `PME 3D-FFT`; not `Step 7`.
+_NAME = re.compile(r"[A-Za-z]\w*|(?=.*\d)[A-Za-z]\S*(?: \S*[A-Za-z]\S*)*(?<![:=])")
 _FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
 _WORDS = re.compile(r"\s+(?![(\[])")  # a unit in parentheses belongs to the word before it
 _PREFERRED = (word("total"), MEAN)  # of several columns
@@ -49,15 +52,15 @@ class _Column:
         """Return the time in a row: a label, and as many numbers as the header has columns."""
         if _SIZED.match(line):
             return self._of_size(line)
-        numbers = list(VALUE.finditer(line))
-        if len(numbers) != self.number or not re.match(r"\s*[A-Za-z]", line):
-            return None
-        between = [line[a.end() : b.start()] for a, b in pairwise(numbers)] + [line[numbers[-1].end() :]]
-        if any(text.strip(" \t|%") for text in between):
+        numbers = _numbers(line)
+        if len(numbers) != self.number:
             return None
         if self.unit == 1 and re.fullmatch(r"\d+", numbers[self.index][0]):
             return None  # a count among times
-        return candidate(line, numbers[self.index], self.unit)
+        name = line[: numbers[0].start()].strip()
+        return candidate(
+            line, numbers[self.index], self.unit, name=name if _NAME.fullmatch(name) else "", optional=True
+        )
 
     def _of_size(self, line: str) -> Candidate | None:
         """Return the time in a row that begins with a size, where the header says that it was measured."""
@@ -75,14 +78,48 @@ class _Column:
         )
 
 
+def _numbers(line: str) -> list[re.Match[str]]:
+    """Return the numbers of a row: a label, and nothing but them behind it; none of any other line."""
+    numbers = list(VALUE.finditer(line))
+    between = [line[a.end() : b.start()] for a, b in pairwise(numbers)]
+    between += [line[numbers[-1].end() :]] if numbers else []
+    is_row = re.match(r"\s*[A-Za-z]", line) and not any(text.strip(" \t|%") for text in between)
+    return numbers if is_row else []
+
+
+@dataclass(frozen=True)
+class _Below:
+    """The times below a heading that stands over several columns: its place in the line, and their unit.
+
+    Some columns have a name of several words or none, so the first row shows which of how many it is.
+    """
+
+    begin: int
+    end: int
+    unit: float
+
+    def column(self, line: str) -> _Column | None:
+        """Return the column of a row that stands below the heading, or the first of several."""
+        numbers = _numbers(line)
+        below = (k for k, item in enumerate(numbers) if item.start() < self.end and item.end() > self.begin)
+        index = next(below, None)
+        return None if index is None else _Column(index, len(numbers), self.unit)
+
+
 @dataclass(frozen=True)
 class Table:
     """What the header of a table may mean, likeliest first, and whether a row was seen."""
 
     columns: tuple[_Column, ...]
     begun: bool = False
-    # Whether its header has two lines, which no rows but its own fit: empty lines do not end it.
-    has_groups: bool = False
+    # Of a header of two lines, which no rows but its own fit: empty lines and captions do not end it.
+    below: _Below | None = None
+
+    def resolved(self, line: str) -> Table:
+        """Return the table whose columns are known from its first row, if a line is it."""
+        if self.below is None or self.columns or (column := self.below.column(line)) is None:
+            return self
+        return replace(self, columns=(column,))
 
     def of(self, line: str) -> tuple[Candidate, int] | None:
         """Return the time in a row, and how many numbers are behind it."""
@@ -105,28 +142,29 @@ def table_of(line: str, before: str, above: Table | None, is_time: bool) -> Tabl
     if is_time:
         return above and replace(above, begun=True)
     if not re.search(r"[^\W_]", line):
-        ends = above is not None and above.begun and not above.has_groups and not line.strip()
+        ends = above is not None and above.begun and above.below is None and not line.strip()
         return None if ends else above
+    has_groups = above is not None and above.below is not None
     if VALUE.search(line):
-        return None
-    return _below_groups(before, line) or _begun_by(line) or (above if _CAPTION.match(line) else None)
+        return above if has_groups and _numbers(line) else None  # a sum below some of the columns
+    is_caption = _CAPTION.match(line) or (has_groups and _RULE.fullmatch(before))
+    return _below_groups(before, line) or _begun_by(line) or (above if is_caption else None)
 
 
 def _below_groups(before: str, line: str) -> Table | None:
     """Return the table whose header has two lines: groups of columns, and the names of the columns.
 
-    ``Time (sec)`` above ``Max Ratio``, say: the first column below it has the times.
+    ``Time (sec)`` above ``Max Ratio``, say. Of several groups with times the total counts.
     """
     groups = list(_GROUP.finditer(before))  # the first one is the heading of the labels
     names = list(re.finditer(r"\S+", line))
     if not groups or len(names) < len(groups) or names[0].start() <= groups[0].end():
         return None
-    for group in groups[1:]:
-        if (unit := _unit(group[0])) is not None:
-            below = (k for k, name in enumerate(names) if name.end() > group.start())
-            index = next(below, None)
-            return None if index is None else Table((_Column(index, len(names), unit),), has_groups=True)
-    return None
+    timed = [(group, unit) for group in groups[1:] if (unit := _unit(group[0])) is not None]
+    if not timed:
+        return None
+    group, unit = next((item for item in timed if _PREFERRED[0].search(item[0][0])), timed[0])
+    return Table((), below=_Below(group.start(), group.end(), unit))
 
 
 def _begun_by(line: str) -> Table | None:

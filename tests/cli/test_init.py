@@ -72,6 +72,18 @@ def test_timers_of_one_solver_may_be_missing_with_another() -> None:
     assert (result.code, "failed" in result.out) == (0, False)
 
 
+def test_rows_that_a_table_has_only_of_some_runs_fail_no_run() -> None:
+    table = 'echo "SUBROUTINE   CALLS   TOTAL TIME"\n'
+    rows = 'echo "PROG             1     2.50$1"; [ $1 = 3 ] || echo "init_it          1     1.25"\n'
+    program("solve", f"#!/bin/sh\n{table}{rows}")
+    shown = run("init", "--command", "./solve {n}", "--values", "n=1,2,3")
+    assert "printed 2 times: main, main->init_it" in shown.out.replace("\n", " ")
+    result = run(
+        "run", "solve-scaling.yaml", "--set", "strategy=full", "--set", "measure.repetitions.initial=1"
+    )
+    assert (result.code, "failed" in result.out) == (0, False)
+
+
 def test_an_mpi_program_whose_command_says_no_ranks_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
     program("heat", HEAT)
     monkeypatch.setattr(initial, "linked_mpi", lambda executable: "openmpi")

@@ -509,6 +509,60 @@ def test_a_header_of_two_lines_has_groups_of_columns() -> None:
     }
 
 
+# A heading of several words over several columns, columns without a name below, and names with numbers.
+ROUTINES = """\
+ -                                T I M I N G                                  -
+ SUBROUTINE                       CALLS  ASD         SELF TIME        TOTAL TIME
+                                MAXIMUM       AVERAGE  MAXIMUM  AVERAGE  MAXIMUM
+ PROG                                 1  1.0    0.015    0.015    3.004    3.005
+ fft_wrap_80                         47 12.5    0.005    0.005    0.263    0.264
+ fft_wrap_30                          9 11.3    0.001    0.001    0.029    0.030
+ make_m2s                           184 10.8    0.001    0.001    0.032    0.033
+"""
+CYCLES = """\
+ Computing:          Num   Num      Call    Wall time         Giga-Cycles
+                     Ranks Threads  Count      (s)         total sum    %
+-----------------------------------------------------------------------------
+ Domain decomp.         1    1          6       0.006          0.014   0.7
+ Force                  1    1        201       0.516          1.261  66.6
+ Rest                                           0.007          0.018   1.0
+-----------------------------------------------------------------------------
+ Total                                          0.774          1.893 100.0
+-----------------------------------------------------------------------------
+ Breakdown of Force computation
+-----------------------------------------------------------------------------
+ Bonded 3D-FFT          1    1        402       0.071          0.175   9.2
+-----------------------------------------------------------------------------
+
+               Core t (s)   Wall t (s)        (%)
+       Time:        0.774        0.775      100.0
+"""
+
+
+def test_the_first_row_shows_which_column_stands_below_a_heading_of_times() -> None:
+    assert read(ROUTINES) == {
+        "main": 3.004,
+        "main->fft_wrap_80": 0.263,
+        "main->fft_wrap_30": 0.029,
+        "main->make_m2s": 0.032,
+    }
+    assert read(CYCLES) == {
+        "main": 0.775,
+        "main->Domain decomp": 0.006,
+        "main->Force": 0.516,
+        "main->Bonded 3D-FFT": 0.071,
+    }
+
+
+def test_rows_of_a_table_may_be_missing_from_other_runs() -> None:
+    assert [item.optional for item in times(ROUTINES)] == [True] * 4
+    assert [item.optional for item in times("setup time: 1.5 s\nsolve time: 2.5 s")] == [False, False]
+
+
+def test_a_number_and_s_in_a_name_are_no_seconds() -> None:
+    assert times(" make_m2s 184 10.8 0.001 0.017") == ()
+
+
 def test_a_timer_is_not_read_from_one_whose_name_begins_like_its_own() -> None:
     other = PETSC.replace("MatSOR   ", "MatMultAdd") + PETSC[PETSC.index("MatSOR") :]
     assert read(PETSC, other)["main->MatMult"] == pytest.approx(0.030384)
