@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from orchestrator.readers.printed_line import Candidate, printed, tick
 from orchestrator.types import FailureClass, Point, Run
 from orchestrator.units import count
 
+_PROCESSES = {"p", "np", "nproc", "nprocs", "procs", "processes", "ranks", "nranks", "ntmpi", "cores"}
 _RUNS = 60  # that the budget is to pay for, of the largest cores, each
 _GROWTH = 10.0  # times as long as the one that was tried
 _FEWEST_TICKS = 30  # of what a time is rounded to, that make it a measurement
@@ -182,10 +184,25 @@ def _of_ranks(draft: Draft) -> tuple[str, ...]:
     if draft.application != "generic" or draft.ranks != "1":
         return ()
     if linked_mpi(draft.executable) == "unknown":
-        return ()
+        return _of_processes(draft)
     return (
         f"{Path(draft.executable).name} is linked with MPI, and every run has one rank: to vary the ranks, "
         "write 'mpirun -np {p}' in front of the command, or their number as program.ranks",
+    )
+
+
+def _of_processes(draft: Draft) -> tuple[str, ...]:
+    """Say where what looks like a number of processes that the program starts itself has no cores."""
+    counted = set(re.findall(r"\w+", draft.threads))
+    names = [name for name in draft.varied if name.lower() in _PROCESSES and name not in counted]
+    if not names:
+        return ()
+    cores = " * ".join([*names, *([draft.threads] if draft.threads != "1" else [])])
+    return (
+        f"{' and '.join(names)} counts for no cores, and all processes of a run would share those of its "
+        f"threads ({draft.threads}): if the program starts so many itself, write program.threads: {cores}, "
+        f"and 'export OMP_NUM_THREADS={{{{{draft.threads}}}}}' into {draft.template} where it has such "
+        "threads, too",
     )
 
 

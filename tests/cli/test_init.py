@@ -84,6 +84,16 @@ def test_rows_that_a_table_has_only_of_some_runs_fail_no_run() -> None:
     assert (result.code, "failed" in result.out) == (0, False)
 
 
+def test_processes_that_a_program_starts_itself_need_cores() -> None:
+    program("heat", HEAT)
+    options = ("--values", "n=1,2", "--values", "p=1,2", "--values", "t=1,2", "--no-try")
+    shown = run("init", "--command", "./heat {n} {p} {t}", *options).out.replace("\n", " ")
+    assert "p counts for no cores" in shown
+    assert "write program.threads: p * t, and 'export OMP_NUM_THREADS={{t}}' into heat" in shown
+    with_mpi = run("init", "--name", "mpi", "--command", "mpirun -np {p} ./heat {n} {t}", *options)
+    assert "counts for no cores" not in with_mpi.out
+
+
 def test_an_mpi_program_whose_command_says_no_ranks_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
     program("heat", HEAT)
     monkeypatch.setattr(initial, "linked_mpi", lambda executable: "openmpi")
