@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.api.arguments import in_python, texts, warn
 from orchestrator.errors import CampaignError, OrchestratorError, ReadError
 from orchestrator.journal.file import holds_campaign
+from orchestrator.readers.output_set import Printed
 from orchestrator.readers.reading import EVERYTHING, Reading
 from orchestrator.types import Measurements
 
@@ -27,6 +28,7 @@ def read(
     categorical: str | Collection[str] = (),
     aggregate: str = "mean",
     inclusive: bool = False,
+    output_of: str | os.PathLike[str] | None = None,
 ) -> pd.DataFrame:
     """Read measurements as a long table, one row per value.
 
@@ -52,6 +54,8 @@ def read(
     aggregate, inclusive
         For profiles: how the ranks become one value (``mean``, ``max``, ``sum``, ``min``), and whether
         the value of a region includes those it calls.
+    output_of
+        A campaign file: the paths are what runs of its program printed, as that file reads it.
 
     Returns
     -------
@@ -78,12 +82,36 @@ def read(
         categorical=texts(categorical, "categorical"),
         aggregate=aggregate,
         inclusive=inclusive,
+        printed=None if output_of is None else printed(Path(output_of)),
     )
     try:
         return to_frame(warn(measurements_in([Path(path) for path in paths], reading)))
     except ReadError as error:
         error.args = (in_python(str(error)),)
         raise
+
+
+def printed(campaign: Path) -> Printed:
+    """Return what a campaign file says of the outputs of its program.
+
+    Raises
+    ------
+    CampaignError
+        For a campaign that is not valid, or that does not read what its program prints.
+    """
+    from orchestrator.campaign import loader
+
+    chosen = loader.load(campaign, starts=False)
+    if chosen.measure.profiler != "stdout":
+        raise CampaignError(
+            f"{campaign}: measure.profiler is {chosen.measure.profiler}, which reads profiles: outputs are "
+            "read by stdout"
+        )
+    return Printed(
+        application=chosen.application_spec,
+        parameters=[item.name for item in chosen.parameters],
+        metrics=chosen.measure.measured,
+    )
 
 
 def measurements_in(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:

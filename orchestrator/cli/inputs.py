@@ -76,6 +76,13 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="parameters of files whose numbers stand for categories: solver,order",
     )
+    parser.add_argument(
+        "--output-of",
+        metavar="CAMPAIGN",
+        type=Path,
+        help="files are what runs of the program of this campaign file printed, and their names say at which "
+        "point, like water_n4_t2_rep1.log",
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -124,6 +131,7 @@ def read_files(
         categorical=arguments.categorical,
         aggregate=aggregate,
         inclusive=inclusive,
+        printed=None if arguments.output_of is None else inputs.printed(arguments.output_of),
     )
     known = inputs.measurements_in(paths, reading)
     for note in known.notes:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.errors import ReadError
-from orchestrator.readers import ramble, reframe
+from orchestrator.readers import output_set, ramble, reframe
 from orchestrator.readers.entries import (
     Entry,
     assemble,
@@ -46,6 +46,10 @@ def load(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:
         Naming file and line. Where no format fits, the message lists the formats that were tried.
     """
     _check_once(paths)
+    if reading.printed is not None:
+        wanted = reading.metrics if reading.metrics is not None else reading.responses or None
+        known = output_set.read(paths, reading.printed, reading.parameters, wanted, reading.aggregate)
+        return _with_categories(known, reading.categorical, ", ".join(map(str, paths)))
     paths = [_results(path) for path in paths]
     folders = [path for path in paths if path.is_dir()]
     parts = _profile_sets(folders, reading)

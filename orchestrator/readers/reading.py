@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from orchestrator.readers.output_set import Printed
+
 SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet")
 """Of names of files of measurements, as most have them; what is in a file says which format it has."""
 
@@ -25,6 +27,7 @@ class Reading:
     # aggregate, inclusive: of profiles, how ranks become one value, and whether it includes called regions.
     aggregate: str = "mean"
     inclusive: bool = False
+    printed: Printed | None = None  # files are what a program printed, which this describes
 
 
 EVERYTHING = Reading()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +35,25 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
         texts[path.relative_to(directory).as_posix()] = text_of(path)
     names = ", ".join(name for name in texts if name != "stderr" or name in application.output_files)
     where = f"{directory / 'stdout'}" if names == "stdout" else f"{directory} ({names})"
+    return _samples(texts, application, where)
+
+
+def read_file(path: Path, application: Application) -> Sequence[Sample]:
+    """Return what ``application.output`` finds in one file: all that a run printed or wrote.
+
+    Raises
+    ------
+    ReadError
+        As from `read`.
+    """
+    _refuse_pipe(path)
+    text = text_of(path)
+    return _samples(
+        dict.fromkeys(("stdout", "stderr", *application.output_files), text), application, str(path)
+    )
+
+
+def _samples(texts: Mapping[str, str], application: Application, where: str) -> Sequence[Sample]:
     try:
         samples = application.output(texts)
     except (ValueError, LookupError, ArithmeticError, AttributeError, TypeError) as error:

@@ -24,7 +24,7 @@ CLOCK = "has a rehearsal that ends by the clock; run by test_plan.py"
 DATA = "needs measurements of a real program"
 ELSEWHERE = (
     "run by a test of its own: test_reread.py, test_extending.py, test_compare.py, test_prune.py, "
-    "test_discard.py"
+    "test_discard.py, test_output_set.py"
 )
 
 NOT_RUN: Mapping[str, Mapping[str, str]] = {
@@ -34,7 +34,12 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "orchestrator run": CLUSTER,
         "orchestrator serve": FOREVER,
     },
-    "applications.md": {"orchestrator plan heat": LONG, "orchestrator reread": ELSEWHERE},
+    "applications.md": {
+        "orchestrator plan heat": LONG,
+        "orchestrator reread": ELSEWHERE,
+        "orchestrator model logs": ELSEWHERE,
+        "orchestrator suggest logs": ELSEWHERE,
+    },
     "campaigns.md": {
         "orchestrator plan lulesh": CLUSTER,
         "orchestrator run lulesh": CLUSTER,

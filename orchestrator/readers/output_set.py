@@ -1,0 +1,104 @@
+"""Outputs that runs left in files, one per run: where each was measured stands in its path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from orchestrator.errors import MissingInput, ReadError
+from orchestrator.readers import stdout
+from orchestrator.readers.entries import number
+from orchestrator.readers.profile_set import Profile, measurements
+from orchestrator.readers.select import select
+from orchestrator.types import Application, Measurements, Sample, Value
+from orchestrator.units import count
+
+_NUMBER = r"\d+(?:[.,]\d+)?"
+_WORD = r"[^\W\d_][^_=/.,-]*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What a campaign says of the program whose outputs are read."""
+
+    application: Application  # finds the values in them
+    parameters: Sequence[str]
+    metrics: Collection[str] | None = None  # those that the campaign wants
+
+
+def read(
+    paths: Iterable[Path],
+    printed: Printed,
+    parameters: Sequence[str] | None = None,
+    metrics: Collection[str] | None = None,
+    aggregate: str = "mean",
+) -> Measurements:
+    """Read files as outputs of runs, those of folders too; several of one point are its repetitions.
+
+    A file in which the program printed none of the values is left out, with a note: that of a run that
+    failed, or something else.
+
+    Raises
+    ------
+    ReadError
+        For files none of which has the values, and for a path that does not say the value of a parameter.
+    """
+    wanted = printed.metrics if metrics is None else metrics
+    names = tuple(printed.parameters if parameters is None else parameters)
+    found: dict[Path, Sequence[Sample]] = {}
+    left_out: list[str] = []
+    files = list(_files(paths))
+    for path in files:
+        try:
+            samples = stdout.read_file(path, printed.application)
+            select(samples, wanted, aggregate)
+        except ReadError as error:
+            left_out.append(str(error) if str(path) in str(error) else f"{path}: {error}")
+        else:
+            found[path] = samples
+    if not found:
+        raise ReadError(left_out[0] if left_out else "no files to load measurements from")
+    profiles = [
+        Profile(path, names, _point(path, names), index) for index, path in enumerate(sorted(found, key=_key))
+    ]
+    source = ", ".join(str(path) for path in paths)
+    known = measurements(profiles, found.__getitem__, wanted, aggregate, source)
+    if not left_out:
+        return known
+    less = f"{len(left_out)} of {count(len(files), 'file')} left out, as the values are not in them: "
+    return replace(known, notes=(*known.notes, f"{less}{left_out[0]}"))
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.exists():
+            raise MissingInput(f"{path}: there is no such file or directory")
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (item for item in inside if item.is_file() and not item.name.startswith("."))
+
+
+def _key(path: Path) -> list[tuple[int, str]]:
+    """Return what sorts ``rep10`` behind ``rep9``."""
+    return [(int(text) if text.isdecimal() else -1, text) for text in re.split(r"(\d+)", str(path))]
+
+
+def _point(path: Path, names: Sequence[str]) -> tuple[Value, ...]:
+    missing = [name for name in names if _value(path, name) is None]
+    if missing:
+        raise ReadError(
+            f"{path}: the path does not say the value of {', '.join(missing)}: name files, or their folders, "
+            f"like water_n4_t2_rep1.log; --parameters names what varies in them, if that is less than in the "
+            "campaign"
+        )
+    return tuple(value for name in names if (value := _value(path, name)) is not None)
+
+
+def _value(path: Path, name: str) -> Value | None:
+    """Return what stands behind the last mention of a parameter: a number, or else a word."""
+    before = rf"(?<![^\W\d_]){re.escape(name)}"
+    if numbers := re.findall(rf"{before}[=_-]?({_NUMBER})", str(path)):
+        return number(numbers[-1].replace(",", "."), str(path))
+    words: list[str] = re.findall(rf"{before}[=_-]({_WORD})", str(path))
+    return words[-1] if words else None

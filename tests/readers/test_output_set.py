@@ -1,0 +1,100 @@
+"""Outputs that runs left in files, read as a campaign file says, at the points that their paths say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api.inputs import printed
+from orchestrator.errors import CampaignError, ReadError
+from orchestrator.readers.load import load
+from orchestrator.readers.reading import Reading
+from orchestrator.types import Measurements, Point
+from tests.cli.running import run
+
+CAMPAIGN = """\
+name: water
+application: generic
+executable: md
+program:
+  arguments: ["{n}", "{t}"]
+  threads: t
+  output:
+    - {callpath: main, pattern: '^ Total +(\\S+)', file: md*.log}
+    - {callpath: main, pattern: '^ (?P<callpath>\\S.*?) +\\d+ +(?P<value>\\S+)$', file: md*.log}
+parameters: {n: [4, 8], t: [1, 2]}
+stop: {budget: 1 core-hours}
+executor: {name: local}
+"""
+
+
+@pytest.fixture
+def reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reading:
+    monkeypatch.chdir(tmp_path)
+    Path("water.yaml").write_text(CAMPAIGN)
+    return Reading(printed=printed(Path("water.yaml")))
+
+
+def log(name: str, force: float) -> None:
+    path = Path("logs") / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f" Force   7 {force}\n Total   {2 * force}\n")
+
+
+def values(known: Measurements, callpath: str) -> dict[Point, tuple[float, ...]]:
+    (found,) = (item for item in known.items if item.callpath == callpath)
+    return dict(found.values)
+
+
+def test_points_stand_in_the_names_of_files_or_folders_and_files_of_a_point_are_repetitions(
+    reading: Reading,
+) -> None:
+    log("water_n4_t1_rep10.log", 3.0)
+    log("water_n4_t1_rep9.log", 2.0)
+    log("n=8,t=2/md.log", 5.0)
+    known = load([Path("logs")], reading)
+    first, second = Point.of(n=4, t=1), Point.of(n=8, t=2)
+    assert values(known, "main->Force") == {first: (2.0, 3.0), second: (5.0,)}
+    assert values(known, "main") == {first: (4.0, 6.0), second: (10.0,)}
+    assert known.notes == ()
+
+
+def test_files_without_the_values_are_left_out_with_a_note(reading: Reading) -> None:
+    log("water_n4_t1.log", 2.0)
+    Path("logs/water_n8_t1.log").write_text("Fatal error\n")
+    known = load([Path("logs")], reading)
+    assert list(values(known, "main").values()) == [(4.0,)]
+    assert "1 of 2 files left out" in known.notes[-1]
+    assert "water_n8_t1.log" in known.notes[-1]
+    with pytest.raises(ReadError, match=r"water_n8_t1\.log: generic"):
+        load([Path("logs/water_n8_t1.log")], reading)
+
+
+def test_words_are_categories_and_the_last_mention_of_a_parameter_counts(reading: Reading) -> None:
+    log("n2/n=4_t=cg_1.log", 2.0)
+    log("n2/n=4_t=mg_1.log", 3.0)
+    known = load([Path("logs")], reading)
+    assert values(known, "main->Force") == {Point.of(t="cg"): (2.0,), Point.of(t="mg"): (3.0,)}
+
+
+def test_a_path_that_does_not_say_the_point_is_refused(reading: Reading) -> None:
+    log("water_n4_rep1.log", 2.0)
+    with pytest.raises(ReadError, match="does not say the value of t"):
+        load([Path("logs")], reading)
+
+
+def test_profiles_are_no_outputs(reading: Reading) -> None:
+    Path("water.yaml").write_text(CAMPAIGN + "measure: {profiler: time}\n")
+    with pytest.raises(CampaignError, match=r"measure\.profiler is time"):
+        printed(Path("water.yaml"))
+
+
+def test_commands_read_outputs(reading: Reading) -> None:
+    for n in (4, 8, 16):
+        log(f"water_n{n}_rep1.log", float(n))
+    shown = run("export", "logs", "--output-of", "water.yaml", "--parameters", "n", "--format", "csv")
+    assert "16,main->Force,time,1,16.0" in shown.out
+    options = ("logs", "--output-of", "water.yaml", "--parameters", "n")
+    assert "at P(n=32)" in run("model", *options, "--predict", "n=32").out
+    assert run("suggest", *options, "--at", "n=32", "--budget", "1 core-hour").code == 0
