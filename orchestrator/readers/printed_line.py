@@ -181,16 +181,19 @@ def _unit_behind(match: re.Match[str]) -> str:
 
 
 def candidate(
-    line: str, match: re.Match[str], unit: float, begin: int = 0, name: str = "", optional: bool = False
+    line: str, match: re.Match[str], unit: float, begin: int = 0, name: str = "", is_row: bool = False
 ) -> Candidate:
     """Return the time that was found in a line, whose own label begins somewhere in it.
 
     ``name``: what the line begins with, if that is a name: unlike a label it is the same in every run, with
-    its numbers, and is the call path as it is.
+    its numbers, and is the call path as it is. ``is_row``: of a table, where nothing but numbers stands
+    between the name and the time, and which other runs may lack.
     """
     label = line[: match.start()]
     rest = label.strip()[len(name) :].lstrip()
     pattern = rf"\s*{re.escape(name)}\s+{_pattern(f'{rest} ')}" if name else _pattern(label)
+    if is_row:  # else the row of `PME` would match that of `PME wait`, too, and take another column
+        pattern = pattern.replace(r"\S+", r"[-+.\d]\S*")
     number = match[_group(match)]
     captured, scale = _captured(line, match, unit)
     seconds = printed_duration(number)
@@ -200,7 +203,7 @@ def candidate(
         callpath=name or words_of(label[begin:]) or words_of(label),
         pattern=f"^{pattern}{captured}",
         scale=scale,
-        optional=optional,
+        optional=is_row,
         thousands="," if "," in number else None,
         value=seconds * unit,
         line=line.strip(),

@@ -59,7 +59,7 @@ class _Column:
             return None  # a count among times
         name = line[: numbers[0].start()].strip()
         return candidate(
-            line, numbers[self.index], self.unit, name=name if _NAME.fullmatch(name) else "", optional=True
+            line, numbers[self.index], self.unit, name=name if _NAME.fullmatch(name) else "", is_row=True
         )
 
     def _of_size(self, line: str) -> Candidate | None:

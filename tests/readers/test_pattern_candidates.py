@@ -554,6 +554,14 @@ def test_the_first_row_shows_which_column_stands_below_a_heading_of_times() -> N
     }
 
 
+def test_a_row_is_not_read_from_one_with_a_further_word_in_its_name() -> None:
+    row = " Bonded 3D-FFT          1    1        402       0.071          0.175   9.2\n"
+    other = CYCLES.replace(row, row + row.replace("3D-FFT      ", "3D-FFT Comm."))
+    assert other != CYCLES
+    assert read(CYCLES, other)["main->Bonded 3D-FFT"] == 0.071
+    assert read(CYCLES, CYCLES + CYCLES.replace("Force ", "Force wait"))["main->Force"] == 0.516
+
+
 def test_rows_of_a_table_may_be_missing_from_other_runs() -> None:
     assert [item.optional for item in times(ROUTINES)] == [True] * 4
     assert [item.optional for item in times("setup time: 1.5 s\nsolve time: 2.5 s")] == [False, False]
