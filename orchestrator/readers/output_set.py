@@ -64,7 +64,8 @@ def read(
         Profile(path, names, _point(path, names), index) for index, path in enumerate(sorted(found, key=_key))
     ]
     source = ", ".join(str(path) for path in paths)
-    known = measurements(profiles, found.__getitem__, wanted, aggregate, source)
+    # Two sets are compared in the parameters of their campaign, whatever varies in each.
+    known = measurements(profiles, found.__getitem__, wanted, aggregate, source, constant=True)
     if not left_out:
         return known
     less = f"{len(left_out)} of {count(len(files), 'file')} left out, as the values are not in them: "

@@ -62,6 +62,8 @@ def measurements(
     metrics: Collection[str] | None,
     aggregate: str,
     source: str,
+    *,
+    constant: bool = False,
 ) -> Measurements:
     """Read profiles as one set; several profiles of a point are its repetitions.
 
@@ -78,6 +80,8 @@ def measurements(
         The wanted metrics (None for all), and how ranks become one value: see `select`.
     source
         Names the set in messages.
+    constant
+        Whether parameters that are the same everywhere stay.
 
     Raises
     ------
@@ -93,7 +97,7 @@ def measurements(
             )
     ordered = sorted(profiles, key=lambda item: (*map(order_of, item.point), item.repetition))
     distinct = [len({item.point[i] for item in ordered}) for i in range(len(profiles[0].names))]
-    kept = [i for i, count in enumerate(distinct) if count > 1] or list(range(len(distinct)))
+    kept = [i for i, count in enumerate(distinct) if count > 1 or constant] or list(range(len(distinct)))
     entries = [
         Entry(
             where=str(item.path),

@@ -75,7 +75,18 @@ def test_words_are_categories_and_the_last_mention_of_a_parameter_counts(reading
     log("n2/n=4_t=cg_1.log", 2.0)
     log("n2/n=4_t=mg_1.log", 3.0)
     known = load([Path("logs")], reading)
-    assert values(known, "main->Force") == {Point.of(t="cg"): (2.0,), Point.of(t="mg"): (3.0,)}
+    assert values(known, "main->Force") == {
+        Point.of(n=4, t="cg"): (2.0,),
+        Point.of(n=4, t="mg"): (3.0,),
+    }
+
+
+def test_parameters_with_one_value_stay_so_that_sets_can_be_compared(reading: Reading) -> None:
+    for n in (4, 8):
+        log(f"old/n{n}_t1.log", float(n))
+        log(f"new/n{n}_t{n // 4}.log", float(n))
+    assert load([Path("logs/old")], reading).parameters == ("n", "t")
+    assert run("compare", "logs/old", "logs/new", "--output-of", "water.yaml").code == 0
 
 
 def test_a_path_that_does_not_say_the_point_is_refused(reading: Reading) -> None:
