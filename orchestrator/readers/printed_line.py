@@ -56,6 +56,7 @@ _STATISTICS = word(rf"{_STATISTIC}(?:\s*[,/|]\s*{_STATISTIC})+")
 # Between a number and the one that it belongs to the label of: `Time for step 63 is 0.5`.
 _OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
+_CPU_FIRST, _THEN_WALL = re.compile(r"\bcpu\W*$", re.IGNORECASE), re.compile(r"\W*wall\W*", re.IGNORECASE)
 # Between a duration of several parts and the same in seconds: `0 minutes 4 seconds (4.585 seconds)`.
 _AGAIN = re.compile(r"\s*([(\[=])\s*")
 # Before a duration such as 0:00.12, as GNU time prints it; `Start time: 11:30:04` is none.
@@ -132,6 +133,11 @@ def of_line(line: str) -> Iterator[Candidate]:
                 scale=1.0 if _unit_behind(following) else unit,
             )
             return
+        if following and _CPU_FIRST.search(label) and _THEN_WALL.fullmatch(line, end, following.start()):
+            wall = candidate(line, following, PRINTED_UNITS.get(_unit_behind(following), unit))
+            yield replace(wall, callpath=words_of(_CPU_FIRST.sub("", label)))
+            repeated, end = True, _end(following)
+            continue
         if following and (opened := _AGAIN.fullmatch(line, match.end(), following.start())):
             finer = candidate(line, following, PRINTED_UNITS.get(_unit_behind(following), 0.0))
             if match[1] and abs(finer.value - candidate(line, match, unit).value) <= 1:

@@ -130,6 +130,11 @@ Performance:       67.692        0.355
     assert read(first, other) == {"main": 4.25}
 
 
+def test_of_cpu_and_wall_time_in_a_line_the_wall_time_counts() -> None:
+    text = " Task  times  cpu:  2.5s   wall:  4.1s\n Total times  cpu:  2.6s   wall:  4.2s\n"
+    assert read(text) == {"main": 4.2, "main->Task times": 4.1}
+
+
 def test_cpu_time_that_is_longer_than_the_run_is_not_that_of_the_run() -> None:
     text = "bench: utime=1.802s stime=0.101s rtime=0.913s\n"  # ffmpeg
     assert [item.value for item in times(text, elapsed=1.1, cores=2)] == [0.913, 0.101, 1.802]
