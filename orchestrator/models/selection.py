@@ -215,6 +215,7 @@ def _family(chosen: Sequence[str], formula: Learner) -> Family:
             learner for name, found in _OUTSIDE.items() if name in chosen for learner in found(samples)
         ),
         combine=True,
+        doubts=True,
         preferred=FORMULA,
     )
 

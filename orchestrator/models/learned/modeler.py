@@ -48,5 +48,7 @@ def modeler(
         return found
 
     return modeler_of(
-        Family(inside=inside, outside=extrapolators, combine=combine), aggregate=aggregate, seed=seed
+        Family(inside=inside, outside=extrapolators, combine=combine, doubts=True),
+        aggregate=aggregate,
+        seed=seed,
     )

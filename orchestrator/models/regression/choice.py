@@ -50,6 +50,10 @@ _MOST_BEYOND = 5
 # Of fewer left-out rows the best opinion is taken: hardly any is improbable there. With weights, 21 ends of
 # six measured programs with 25 rows had 1.012 times the error of the best, 13 ends with 200 rows 0.99 times.
 _BOOTSTRAPS, _LEAST_SHARE, _LEAST_ROWS = 1000, 0.1, 50
+# Opinions and the one that nothing changes beyond the edge are weighed by the inverse of this power of their
+# errors there, and opinions have at least half of the weight. Chosen by hand with ends of ten measured
+# programs (docs/experiments.md): from 3 to 6 it hardly matters.
+_TRUST, _LEAST_TRUST = 5, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,9 @@ class Family:
     inside: Candidates  # candidates within the measured range
     outside: Candidates  # candidates beyond it
     combine: bool = False  # whether several may be combined, or the best one is taken alone
+    # Whether changes beyond the range count only as far as left-out ends support them. A law, or a method
+    # of a paper, goes on as it says.
+    doubts: bool = False
     preferred: str = ""  # the family that wins where errors are as good as equal; empty for none
     # What predicts wherever nothing better can be fitted, and takes part everywhere.
     fallback: Learner = TREND
@@ -84,6 +91,7 @@ class Outside:
 
     # Of each family that may be the best, one from every part of the samples that were looked at.
     opinions: tuple[Opinion, ...]
+    share: float  # of the change from the edge of the range on that they predict, see `_share_of_change`
     growth: Growth  # of the error
 
 
@@ -201,7 +209,7 @@ def _outside(
             if np.isfinite(item.errors.min()):
                 seen.setdefault(item.axis, []).append(item)
     # Too few values to tell: the fallback is the safest, and little is known.
-    alone = Outside(opinions=(Opinion(learners=((family.fallback, True),)),), growth=UNKNOWN)
+    alone = Outside(opinions=(Opinion(learners=((family.fallback, True),)),), share=1.0, growth=UNKNOWN)
     numeric = (axis for axis, item in enumerate(samples.axes) if not item.is_categorical)
     return {
         axis: _weighed(learners, seen[axis], family, error, rng) if axis in seen else alone
@@ -231,12 +239,34 @@ def _weighed(
             members = _members(learners, places)
             share[members] = share.get(members, 0.0) + float(weight) / len(seen)
     combined, distances = np.concatenate(residuals), np.concatenate([item.distances for item in seen])
+    changes = np.concatenate([item.changes for item in seen])
+    kept = _share_of_change(combined, changes) if family.doubts else 1.0
     return Outside(
         opinions=tuple(
             Opinion(learners=members, weight=weight) for members, weight in share.items() if weight
         ),
-        growth=Growth.of(distances, combined, error).times(family.caution),
+        share=kept,
+        growth=Growth.of(distances, kept * combined + (1 - kept) * changes, error).times(family.caution),
     )
+
+
+def _share_of_change(residuals: Floats, changes: Floats) -> float:
+    """Return how much of the change that is predicted beyond the edge of the range is believed.
+
+    A parameter along which the values that were left out are predicted no better than by those at the edge
+    is one of which nobody knows how it goes on: its effect may end, as that of more processes does.
+
+    Parameters
+    ----------
+    residuals
+        Logarithms of measured over predicted values at what was left out, shape (rows,).
+    changes
+        Logarithms of measured values over what is predicted at the edge, shape (rows,).
+    """
+    predicted, none = mlogq(residuals), mlogq(changes)
+    if not predicted or not np.isfinite(none):
+        return 1.0
+    return float(max(_LEAST_TRUST, 1 / (1 + (predicted / none) ** _TRUST))) if none else _LEAST_TRUST
 
 
 def _members(learners: Sequence[Learner], places: Integers) -> tuple[tuple[Learner, bool], ...]:

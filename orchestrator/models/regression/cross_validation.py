@@ -196,7 +196,7 @@ def middle(values: Floats) -> Floats:
     return np.asarray(trim_mean(values, _CUT, axis=0), np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Beyond:
     """How learners predict the largest values of one axis from the others."""
 
@@ -207,6 +207,8 @@ class Beyond:
     # the prediction inside at the edge, shape (2 * learners, rows).
     residuals: Floats
     errors: Floats  # MLogQ, shape (2 * learners,)
+    # Logarithms of measured values over the prediction inside at the edge, shape (rows,).
+    changes: Floats
 
 
 def parts(samples: Samples, rng: np.random.Generator) -> list[Samples]:
@@ -276,4 +278,5 @@ def _beyond(
         distances=left_out.x[:, end.axis] - edge,
         residuals=residuals,
         errors=np.array([mlogq(row) for row in residuals]),
+        changes=left_out.y - at_edge,
     )

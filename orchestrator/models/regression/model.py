@@ -63,6 +63,7 @@ class Extrapolation:
     # Each is the mean of the middle ones of its members, see `middle`.
     opinions: tuple[tuple[Continuation, ...], ...]
     weights: tuple[float, ...]  # of the opinions in the prediction
+    share: float  # of the change from the edge of the range on that is believed
     growth: Growth  # of the error with the distance
 
     def at(self, x: Floats, clamped: Floats, edge: Floats) -> Floats:
@@ -170,7 +171,8 @@ class RegressionModel(FromPredictive):
     def _at(self, x: Floats) -> tuple[Floats, Floats]:
         """Return logarithms, and standard deviations that errors have beyond the range, shape (n,) each."""
         spreads = self._spreads(x)
-        value, grown = self._continued(x, spreads), np.linalg.norm(spreads, axis=1)
+        edge = self.inside.at(self._clamped(x))
+        (value, share), grown = self._continued(x, spreads, edge), np.linalg.norm(spreads, axis=1)
         outside = spreads.any(axis=1)
         if self.beside is not None and outside.any():
             other = self.beside.predict(decoded(self.axes, x[outside]))
@@ -179,17 +181,19 @@ class RegressionModel(FromPredictive):
                 own = np.clip(np.log(other.high) - np.log(other.low), 0, LARGEST_LOG) / (2 * HALF_WIDTH)
             value[outside] -= differ / 2
             grown[outside] = np.sqrt(own**2 + differ**2 / 2)
-        return value, grown
+        return edge + share * (value - edge), grown
 
-    def _continued(self, x: Floats, spreads: Floats) -> Floats:
-        """Return what learners predict, shape (n,): beyond, by the axis along which errors grow most."""
-        clamped = self._clamped(x)
-        value = self.inside.at(clamped)
+    def _continued(self, x: Floats, spreads: Floats, edge: Floats) -> tuple[Floats, Floats]:
+        """Return what learners predict and how much of its change from the edge counts, shape (n,) each.
+
+        Beyond the range, by the axis along which errors grow most.
+        """
+        clamped, value, share = self._clamped(x), edge.copy(), np.ones(len(x))
         for axis, item in self.outside.items():
             here = (spreads[:, axis] > 0) & (spreads.argmax(axis=1) == axis)
             if here.any():
-                value[here] = item.at(x[here], clamped[here], value[here])
-        return value
+                value[here], share[here] = item.at(x[here], clamped[here], edge[here]), item.share
+        return value, share
 
     def _clamped(self, x: Floats) -> Floats:
         """Return the nearest coordinates within the range, of values that are aligned alike."""

@@ -32,6 +32,8 @@ _FEW, _UNKNOWN = 5, 1.0
 # Errors fall about with this power of the number of samples: those of the fit to all are smaller than those
 # of fits without a part. Between 1/5 and 1/3 on measured tuning spaces.
 _LEARNING = 0.25
+# Shares of changes beyond the range from which on nothing is said of them.
+_WHOLE = 0.9
 # What predicts beyond the range was chosen among few samples, and is fitted to no more than so many.
 _MOST_BEYOND = 32_768
 
@@ -137,7 +139,7 @@ def _of_choice(series: Series, choice: Choice, rng: np.random.Generator) -> Regr
         noise=noise,
         shared_noise=min(series.shared_sigma, noise),
         smape=float(smape_of(samples.y - inside.at(samples.x))),
-        notes=(*series.notes, choice.text),
+        notes=(*series.notes, *_doubted(choice, samples), choice.text),
         reasons=_reasons(choice),
         unvaried=series.unvaried,
     )
@@ -155,7 +157,9 @@ def _of_few(series: Series, family: Family, rng: np.random.Generator) -> Regress
         folds=(),
         errors=Errors.of(np.array([-_UNKNOWN, _UNKNOWN]), 0.0),
         outside={
-            axis: Extrapolation(opinions=((Continuation(fitted, False),),), weights=(1.0,), growth=UNKNOWN)
+            axis: Extrapolation(
+                opinions=((Continuation(fitted, False),),), weights=(1.0,), share=1.0, growth=UNKNOWN
+            )
             for axis, item in enumerate(samples.axes)
             if not item.is_categorical
         },
@@ -210,10 +214,25 @@ def _outside(choice: Choice, samples: Samples, rng: np.random.Generator) -> dict
                 for opinion in item.opinions
             ),
             weights=tuple(opinion.weight for opinion in item.opinions),
+            share=item.share,
             growth=item.growth,
         )
         for axis, item in choice.outside.items()
     }
+
+
+def _doubted(choice: Choice, samples: Samples) -> Iterator[str]:
+    """Say along which parameters changes beyond the range are not wholly believed."""
+    shares = [
+        f"{100 * item.share:.0f} % along {samples.axes[axis].name}"
+        for axis, item in choice.outside.items()
+        if item.share < _WHOLE
+    ]
+    if shares:
+        yield (
+            f"of the changes that are predicted beyond the measured range count {', '.join(shares)}: there "
+            "values left out of fits were hardly nearer to what was predicted than to those at the edge"
+        )
 
 
 def _reasons(choice: Choice) -> tuple[dict[str, Any], ...]:

@@ -46,5 +46,5 @@ def candidates(samples: Samples) -> Sequence[Learner]:
     return [*plain, *map(on_trend, plain)]
 
 
-def modeler(*, combine: bool = True) -> Modeler:
-    return modeler_of(Family(inside=candidates, outside=lambda samples: (), combine=combine))
+def modeler(*, combine: bool = True, doubts: bool = False) -> Modeler:
+    return modeler_of(Family(inside=candidates, outside=lambda samples: (), combine=combine, doubts=doubts))

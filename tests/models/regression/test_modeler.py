@@ -184,7 +184,7 @@ def test_what_predicts_the_left_out_end_best_and_goes_astray_beyond_does_not_dec
         for each, anchored in opinion.learners
     ]
     beyond, edge = np.array([[3.0]]), np.array([2.01])
-    known = Extrapolation(opinions=(tuple(fits),), weights=(1.0,), growth=found.growth)
+    known = Extrapolation(opinions=(tuple(fits),), weights=(1.0,), share=1.0, growth=found.growth)
     value = known.at(beyond, np.array([[1.0]]), edge)
     assert value == pytest.approx(6.0, abs=0.05)
 
@@ -278,7 +278,9 @@ def test_many_learners_of_one_family_do_not_outvote_the_best_of_another() -> Non
     residuals = np.concatenate([left_out, left_out + 1])  # shifted to meet another learner: worse
     errors = np.abs(residuals).mean(axis=1)
     errors[-1] = np.inf
-    seen = cross_validation.Beyond(axis=0, distances=np.ones(2), residuals=residuals, errors=errors)
+    seen = cross_validation.Beyond(
+        axis=0, distances=np.ones(2), residuals=residuals, errors=errors, changes=np.zeros(2)
+    )
     found = choice._best_of_families([*agreeing, *others], seen)
     assert [places.tolist() for places in found] == [[0, 1, 2], [4]]
     middles = np.array([cross_validation.middle(residuals[places]) for places in found])
@@ -286,6 +288,42 @@ def test_many_learners_of_one_family_do_not_outvote_the_best_of_another() -> Non
     seen = replace(seen, errors=np.where(np.arange(12) % 6 < 4, errors, np.inf))
     (places,) = choice._best_of_families([*agreeing, *others], seen)
     assert places.tolist() == [0, 1, 2]
+
+
+def test_a_change_beyond_the_range_is_believed_as_far_as_the_left_out_end_was_predicted() -> None:
+    changes = np.array([0.3, -0.2, 0.4, 0.3])
+    assert choice._share_of_change(0.1 * changes, changes) > 0.999
+    assert choice._share_of_change(0.9 * changes, changes) == pytest.approx(1 / (1 + 0.9**choice._TRUST))
+    assert choice._share_of_change(changes, changes) == 0.5
+    assert choice._share_of_change(3 * changes, changes) == 0.5, "a change that was wrong there counts half"
+    assert choice._share_of_change(0 * changes, changes) == 1
+    assert choice._share_of_change(0 * changes, 0 * changes) == 1
+    assert choice._share_of_change(changes, 0 * changes) == 0.5
+
+
+def _saturating(edge: float, rng: np.random.Generator) -> Measurements:
+    """Times that fall with p up to an edge, but rise with size everywhere; 100 points up to p = 128."""
+    p, size = 2 ** rng.uniform(0, 7, 100), 2 ** rng.uniform(4, 10, 100)
+    values = size / np.minimum(p, edge) * rng.lognormal(0, 0.05, 100)
+    points = [Point.of(p=float(a), size=float(b)) for a, b in zip(p, size, strict=True)]
+    times = {point: (float(value),) for point, value in zip(points, values, strict=True)}
+    return Measurements(("p", "size"), (Measurement("main", "time", times),))
+
+
+def test_what_ends_to_fall_within_the_range_is_not_continued_and_what_grows_is() -> None:
+    for edge, believed in ((1024.0, 1.0), (16.0, 0.5)):
+        [model] = modeler(doubts=True)(_saturating(edge, np.random.default_rng(1)))
+        assert isinstance(model, RegressionModel)
+        assert [item.share for item in model.outside.values()] == pytest.approx([believed, 1.0], abs=0.02)
+        said = any("beyond the measured range count 50 % along p: " in note for note in model.notes)
+        assert said == (believed < 1)
+        whole = replace(model, outside={k: replace(item, share=1.0) for k, item in model.outside.items()})
+        points = [Point.of(p=float(np.exp(model.axes[0].high)), size=256.0), Point.of(p=1024.0, size=256.0)]
+        change, predicted = (np.diff(np.log(each.value(points)))[0] for each in (model, whole))
+        assert change == pytest.approx(model.outside[0].share * predicted)
+        assert predicted < -0.5
+        [law] = modeler()(_saturating(edge, np.random.default_rng(1)))
+        assert np.diff(np.log(law.value(points)))[0] == pytest.approx(predicted), "goes on as it says"
 
 
 def _not_fitted(samples: Samples, rng: np.random.Generator) -> Fitted:
