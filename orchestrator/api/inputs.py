@@ -100,6 +100,7 @@ def printed(campaign: Path) -> Printed:
         For a campaign that is not valid, or that does not read what its program prints.
     """
     from orchestrator.campaign import loader
+    from orchestrator.control.success import check_files
 
     chosen = loader.load(campaign, starts=False)
     if chosen.measure.profiler != "stdout":
@@ -107,10 +108,16 @@ def printed(campaign: Path) -> Printed:
             f"{campaign}: measure.profiler is {chosen.measure.profiler}, which reads profiles: outputs are "
             "read by stdout"
         )
+
+    def check(path: Path) -> None:
+        measure = chosen.measure
+        check_files([path], measure.success, measure.failure, f"{path}: nothing in it matches")
+
     return Printed(
         application=chosen.application_spec,
         parameters=[item.name for item in chosen.parameters],
         metrics=chosen.measure.measured,
+        check=check,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.errors import ReadError
@@ -31,8 +32,21 @@ def check(directory: Path, success: str | None, failure: str | None) -> None:
     """
     if success is None and failure is None:
         return
-    succeeded = success is None
     paths = [directory / name for name in _STREAMS if (directory / name).exists()]
+    check_files(paths, success, failure, f"{directory}: neither stdout nor stderr matches")
+
+
+def check_files(paths: Sequence[Path], success: str | None, failure: str | None, unmatched: str) -> None:
+    """Check all that a run printed, in files.
+
+    ``unmatched`` begins the message where ``success`` does not match.
+
+    Raises
+    ------
+    ReadError
+        As from `check`.
+    """
+    succeeded = success is None
     for path in paths:
         for text in parts_of(path):
             if failure is not None and (found := re.search(failure, text, re.MULTILINE)):
@@ -42,4 +56,4 @@ def check(directory: Path, success: str | None, failure: str | None) -> None:
     if succeeded:
         return
     text = said({path.name: text_of(path) for path in paths}) or "it printed nothing"
-    raise ReadError(f"{directory}: neither stdout nor stderr matches measure.success '{success}'; {text}")
+    raise ReadError(f"{unmatched} measure.success '{success}'; {text}")

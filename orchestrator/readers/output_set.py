@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ class Printed:
     application: Application  # finds the values in them
     parameters: Sequence[str]
     metrics: Collection[str] | None = None  # those that the campaign wants
+    check: Callable[[Path], None]  # raises ``ReadError`` for what a run printed that did not do its work
 
 
 def read(
@@ -37,13 +38,12 @@ def read(
 ) -> Measurements:
     """Read files as outputs of runs, those of folders too; several of one point are its repetitions.
 
-    A file in which the program printed none of the values is left out, with a note: that of a run that
-    failed, or something else.
+    A file in which the program printed none of the values, or that it failed, is left out with a note.
 
     Raises
     ------
     ReadError
-        For files none of which has the values, and for a path that does not say the value of a parameter.
+        Where no file is that of such a run, and for a path that does not say the value of a parameter.
     """
     wanted = printed.metrics if metrics is None else metrics
     names = tuple(printed.parameters if parameters is None else parameters)
@@ -53,6 +53,7 @@ def read(
     for path in files:
         try:
             samples = stdout.read_file(path, printed.application)
+            printed.check(path)
             select(samples, wanted, aggregate)
         except ReadError as error:
             left_out.append(str(error) if str(path) in str(error) else f"{path}: {error}")
@@ -68,7 +69,9 @@ def read(
     known = measurements(profiles, found.__getitem__, wanted, aggregate, source, constant=True)
     if not left_out:
         return known
-    less = f"{len(left_out)} of {count(len(files), 'file')} left out, as the values are not in them: "
+    less = (
+        f"{len(left_out)} of {count(len(files), 'file')} left out, as no run that did its work printed them: "
+    )
     return replace(known, notes=(*known.notes, f"{less}{left_out[0]}"))
 
 

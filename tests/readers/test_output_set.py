@@ -71,6 +71,23 @@ def test_files_without_the_values_are_left_out_with_a_note(reading: Reading) -> 
         load([Path("logs/water_n8_t1.log")], reading)
 
 
+def test_logs_of_runs_that_failed_although_they_have_times_are_left_out(reading: Reading) -> None:
+    measure = "measure: {profiler: stdout, success: ^Finished, failure: ERROR}\n"
+    Path("water.yaml").write_text(CAMPAIGN + measure)
+    chosen = Reading(printed=printed(Path("water.yaml")))
+    for n, ending in ((4, "Finished"), (8, "ERROR: NaN\nFinished"), (16, "Total")):
+        log(f"water_n{n}_t1.log", float(n))
+        with Path(f"logs/water_n{n}_t1.log").open("a") as file:
+            file.write(f"{ending}\n")
+    known = load([Path("logs")], chosen)
+    assert values(known, "main") == {Point.of(n=4, t=1): (8.0,)}
+    assert "2 of 3 files left out" in known.notes[-1]
+    with pytest.raises(ReadError, match=r"n8_t1\.log: measure\.failure 'ERROR' matches: ERROR: NaN"):
+        load([Path("logs/water_n8_t1.log")], chosen)
+    with pytest.raises(ReadError, match=r"n16_t1\.log: nothing in it matches measure\.success '\^Finished'"):
+        load([Path("logs/water_n16_t1.log")], chosen)
+
+
 def test_words_are_categories_and_the_last_mention_of_a_parameter_counts(reading: Reading) -> None:
     log("n2/n=4_t=cg_1.log", 2.0)
     log("n2/n=4_t=mg_1.log", 3.0)
