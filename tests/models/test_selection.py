@@ -190,8 +190,8 @@ def test_few_points_that_scatter_are_learned_and_formulas_have_a_say_beyond() ->
     within, beyond = drawn(60, 10, 1000), drawn(60, 1500, 4000)
     errors = [np.abs(np.log(item.value(within) / truth(within))).mean() for item in (model, form)]
     assert errors[0] < 0.8 * errors[1]
-    alone = replace(model, beside=None)
-    logs = [np.log(item.value(beyond)) for item in (model, alone, form)]
+    whole = replace(model, outside={k: replace(item, share=1.0) for k, item in model.outside.items()})
+    logs = [np.log(item.value(beyond)) for item in (whole, replace(whole, beside=None), form)]
     np.testing.assert_allclose(logs[0], (logs[1] + logs[2]) / 2, rtol=1e-6)
     found = model.predict(beyond)
     assert np.mean((found.low <= truth(beyond)) & (truth(beyond) <= found.high)) > 0.8
