@@ -51,8 +51,8 @@ _MOST_BEYOND = 5
 # six measured programs with 25 rows had 1.012 times the error of the best, 13 ends with 200 rows 0.99 times.
 _BOOTSTRAPS, _LEAST_SHARE, _LEAST_ROWS = 1000, 0.1, 50
 # Opinions and the one that nothing changes beyond the edge are weighed by the inverse of this power of their
-# errors there, and opinions have at least half of the weight. Chosen by hand with ends of ten measured
-# programs (docs/experiments.md): from 3 to 6 it hardly matters.
+# errors there, and opinions have at least half of the weight. Chosen by hand with ends of 14
+# measured programs and components (docs/experiments.md): from 3 to 6 it hardly matters.
 _TRUST, _LEAST_TRUST = 5, 0.5
 
 
