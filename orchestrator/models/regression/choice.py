@@ -241,12 +241,14 @@ def _weighed(
     combined, distances = np.concatenate(residuals), np.concatenate([item.distances for item in seen])
     changes = np.concatenate([item.changes for item in seen])
     kept = _share_of_change(combined, changes) if family.doubts else 1.0
+    # Where all of the change counts, none may be known: nothing could be fitted within the range.
+    missed = combined if kept == 1 else kept * combined + (1 - kept) * changes
     return Outside(
         opinions=tuple(
             Opinion(learners=members, weight=weight) for members, weight in share.items() if weight
         ),
         share=kept,
-        growth=Growth.of(distances, kept * combined + (1 - kept) * changes, error).times(family.caution),
+        growth=Growth.of(distances, missed, error).times(family.caution),
     )
 
 

@@ -8,6 +8,7 @@ from orchestrator.models.base import Floats, Model
 from orchestrator.models.intervals import predictive
 from orchestrator.models.regression import choice, cross_validation, first
 from orchestrator.models.regression.choice import Choice, Family, choose
+from orchestrator.models.regression.errors import Growth
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import Continuation, Extrapolation, RegressionModel
 from orchestrator.models.regression.modeler import modeler_of
@@ -299,6 +300,22 @@ def test_a_change_beyond_the_range_is_believed_as_far_as_the_left_out_end_was_pr
     assert choice._share_of_change(0 * changes, changes) == 1
     assert choice._share_of_change(0 * changes, 0 * changes) == 1
     assert choice._share_of_change(changes, 0 * changes) == 0.5
+
+
+@pytest.mark.parametrize("doubts", [False, True])
+def test_errors_beyond_are_known_where_nothing_could_be_fitted_within(doubts: bool) -> None:
+    family = Family(inside=lambda samples: (), outside=lambda samples: (), doubts=doubts)
+    plain, shifted = np.array([0.1, -0.2, 0.1, 0.2]), np.full(4, np.nan)
+    seen = cross_validation.Beyond(
+        axis=0,
+        distances=np.ones(4),
+        residuals=np.array([plain, shifted]),
+        errors=np.array([0.15, np.inf]),
+        changes=shifted,
+    )
+    found = choice._weighed([family.fallback], [seen], family, 0.01, np.random.default_rng(0))
+    assert found.share == 1
+    assert found.growth == Growth.of(np.ones(4), plain, 0.01).times(family.caution)
 
 
 def _saturating(edge: float, rng: np.random.Generator) -> Measurements:
