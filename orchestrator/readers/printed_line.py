@@ -14,7 +14,8 @@ _GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})" 
 # Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
 VALUE = re.compile(
     rf"(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])"
-    rf"(?<![A-Za-z_])(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=[mnuµ]?s\b))({PRINTED_SECONDS}|[mnuµ]s)\b"
+    rf"(?<![A-Za-z_])"
+    rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=[mnuµ]?s\b))({PRINTED_SECONDS}|[mnuµ]s)\b"
     rf"|(?<![\w.+:/-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
 )
 

@@ -170,9 +170,9 @@ class RegressionModel(FromPredictive):
 
     def _at(self, x: Floats) -> tuple[Floats, Floats]:
         """Return logarithms, and standard deviations that errors have beyond the range, shape (n,) each."""
-        spreads = self._spreads(x)
-        edge = self.inside.at(self._clamped(x))
-        (value, share), grown = self._continued(x, spreads, edge), np.linalg.norm(spreads, axis=1)
+        spreads, clamped = self._spreads(x), self._clamped(x)
+        edge, grown = self.inside.at(clamped), np.linalg.norm(spreads, axis=1)
+        value, share = self._continued(x, spreads, clamped, edge)
         outside = spreads.any(axis=1)
         if self.beside is not None and outside.any():
             other = self.beside.predict(decoded(self.axes, x[outside]))
@@ -183,12 +183,12 @@ class RegressionModel(FromPredictive):
             grown[outside] = np.sqrt(own**2 + differ**2 / 2)
         return edge + share * (value - edge), grown
 
-    def _continued(self, x: Floats, spreads: Floats, edge: Floats) -> tuple[Floats, Floats]:
+    def _continued(self, x: Floats, spreads: Floats, clamped: Floats, edge: Floats) -> tuple[Floats, Floats]:
         """Return what learners predict and how much of its change from the edge counts, shape (n,) each.
 
         Beyond the range, by the axis along which errors grow most.
         """
-        clamped, value, share = self._clamped(x), edge.copy(), np.ones(len(x))
+        value, share = edge.copy(), np.ones(len(x))
         for axis, item in self.outside.items():
             here = (spreads[:, axis] > 0) & (spreads.argmax(axis=1) == axis)
             if here.any():
