@@ -25,6 +25,8 @@ os.environ.pop("COLUMNS", None)  # xdist sets it; tables are as wide as in a fil
 os.environ["XDG_DATA_HOME"] = str(Path(tempfile.gettempdir(), f"orchestrator-tests-{os.getuid()}", "nothing"))
 # Else each of the many processes that tests start would compile every module from its source.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Threads that wait for one another burn busy cores: matrices of 100 rows take a hundred times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 CLUSTERS = {"slurm_cluster", "slurm_cluster_without_accounting"}
 # All tests on a real cluster run in one process, which starts the daemons once.
@@ -57,9 +59,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """Compile the modeler while tests are collected: else each of the processes would, at the same time."""
+    """Compile the modeler, and the tests as pytest rewrites them: else each process would, at once."""
     code = "from orchestrator.control import compiling; compiling.compile_now()"
     config.stash[COMPILATION] = subprocess.Popen([sys.executable, "-c", code], cwd=config.rootpath)
+    if not any(Path(__file__).parent.glob("__pycache__/test_*-pytest-*.pyc")):
+        collect = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "tests"]
+        subprocess.run(collect, cwd=config.rootpath, stdout=subprocess.DEVNULL, check=False)
 
 
 @pytest.hookimpl(optionalhook=True)
