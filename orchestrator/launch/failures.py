@@ -141,6 +141,10 @@ _BANNER = re.compile(
     r"|(?i:exit|exiting|quitting|aborting|terminating|stopping)(?i: (?:now|(?:the )?(?:program|run)))?\W*$"
     r"|For (?:more|further) (?:information|details)\b|(?:web)?site at https?:"
 )
+# What Open MPI explains at length of a program that ended without MPI_Finalize, as `stop 1` of Fortran does.
+_IMPROPER = re.compile(
+    r"^\S+ has exited due to process rank \d+ with PID \d+ on\s.*?(?=^-{20,}$|\Z)", re.MULTILINE | re.DOTALL
+)
 # A line above what is wrong: `Fatal error:`, `--> FOAM FATAL IO ERROR:`, `Error in user input:`.
 _HEADING = re.compile(
     r"^[^\w\n]*(?:(?:[A-Z]+ )?(?i:fatal (?:\w+ )?error)|(?i:error)(?: in [a-z ]{1,30})?) ?:[ ]*$",
@@ -215,12 +219,18 @@ def last_telling_line(texts: Mapping[str, str], timed_out: bool = False) -> tupl
     nothing about the program, and "Exiting" nothing about the reason: such a line is only taken if there is
     no other, and never where the attempt ``timed_out``. Its reason is known.
     """
-    lines = [(name, line) for name, text in texts.items() for line in reversed(text.splitlines())]
-    saying = [(name, line) for name, line in lines if _SAYS.search(line)]
-    telling = [(name, line) for name, line in saying if not _BANNER.match(line.strip())]
+    saying = _saying(texts)
+    own = _saying({name: _IMPROPER.sub("", text) for name, text in texts.items()})
+    telling = [(name, line) for name, line in own if not _BANNER.match(line.strip())]
     if timed_out:
         telling, saying = [item for item in telling if not _ENDED.match(item[1].strip())], []
     return next(((name, printable(line)) for name, line in (*telling, *saying)), None)
+
+
+def _saying(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the lines that say something, the last of each output first."""
+    lines = [(name, line) for name, text in texts.items() for line in reversed(text.splitlines())]
+    return [(name, line) for name, line in lines if _SAYS.search(line)]
 
 
 def said(texts: Mapping[str, str], timed_out: bool = False) -> str:
@@ -241,9 +251,23 @@ def said(texts: Mapping[str, str], timed_out: bool = False) -> str:
     text = _RANK.sub("", texts[name])
     found = _HEADING.search(text)
     if found is None:
-        return f"last line of {name}: {line}"
+        return _last_message(text, line, name)
     below = itertools.takewhile(_SAYS.search, text[found.end() :].lstrip().splitlines())
     return f"{name}: {printable(' '.join(map(str.strip, (found[0], *below))))}"
+
+
+def _last_message(text: str, line: str, name: str) -> str:
+    """Return the last telling line; with those above it, up to the one that says that the program failed.
+
+    Advice may stand below that: ``Error(input): cannot read tasks``, ``(a blank line must follow them)``.
+    """
+    lines = [printable(item) for item in text.splitlines()]
+    end = len(lines) - lines[::-1].index(line) if line in lines else 0
+    block = list(itertools.takewhile(_SAYS.search, reversed(lines[:end])))[::-1]
+    first = next((index for index, item in enumerate(block) if _FAILED.search(item)), len(block) - 1)
+    if _TROUBLE.search(line) or first == len(block) - 1:
+        return f"last line of {name}: {line}"
+    return f"{name}: {printable(' '.join(block[first:]))}"
 
 
 def misses_a_file(texts: Iterable[str]) -> bool:

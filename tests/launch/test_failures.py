@@ -167,6 +167,15 @@ the job to be terminated. The first process to do so was:
   Exit code:    3
 {_DASHES}
 """
+OPEN_MPI_IMPROPER = f"""{_DASHES}
+mpiexec has exited due to process rank 0 with PID 0 on
+node n1 exiting improperly. This may be the reason:
+
+1. this process did not call "init", but others did.
+
+You can avoid this message by specifying -quiet on the mpiexec command line.
+{_DASHES}
+"""
 OPEN_MPI_ABORT = f"""{_DASHES}
 MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
 with errorcode 3.
@@ -200,7 +209,9 @@ srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
 ERROR = "error: the grid of 3 x 5 does not fit 4 ranks"
 
 
-@pytest.mark.parametrize("banner", [OPEN_MPI, OPEN_MPI_ABORT, MPICH, SRUN, "=====\n \n", ""])
+@pytest.mark.parametrize(
+    "banner", [OPEN_MPI, OPEN_MPI_ABORT, OPEN_MPI_IMPROPER, MPICH, SRUN, "=====\n \n", ""]
+)
 def test_the_last_telling_line_is_that_of_the_program(banner: str) -> None:
     assert last_telling_line({"stderr": f"{ERROR}\n{banner}", "stdout": "step 1\n"}) == ("stderr", ERROR)
     assert last_telling_line({"stderr": banner, "stdout": f"{ERROR}\n{MPICH}"}) == ("stdout", ERROR)
@@ -270,6 +281,15 @@ def test_without_a_heading_the_last_line_is_said() -> None:
     assert said({"stderr": "L2 error:\n0.5\nno input\n", "stdout": ""}) == "last line of stderr: no input"
     assert said({"stderr": "no input\n", "stdout": "Fatal error:\nx\n"}) == "last line of stderr: no input"
     assert said({"stderr": "", "stdout": ""}) == ""
+
+
+def test_advice_below_an_error_is_quoted_with_it() -> None:
+    printed = "version 3\n\nError(input): bad tasks\n(a blank line must follow them)\n"
+    texts = {"stderr": OPEN_MPI_IMPROPER, "stdout": printed}
+    assert said(texts) == "stdout: Error(input): bad tasks (a blank line must follow them)"
+    assert said({"stdout": "Error: no grid\n\nwall time 3 s\n"}) == "last line of stdout: wall time 3 s"
+    two = "Error: no grid\nError: no mesh file\n"
+    assert said({"stdout": two}) == "last line of stdout: Error: no mesh file"
 
 
 def test_times_on_one_output_do_not_hide_the_error_on_the_other() -> None:
