@@ -12,13 +12,19 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from orchestrator.readers.printed_columns import below_names, comma_rows, labelled_rows, wall_below
-from orchestrator.readers.printed_line import VALUE, Candidate, of_line, printed, tick
+from orchestrator.readers.printed_line import VALUE, Candidate, of_line, printed, tick, word
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\s*wall[ -]?clock\W*\d", re.IGNORECASE)  # what a clock shows, not what a part took
 _WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
 _OF_WHOLE = {"for", "of", "the", "test", "benchmark"}  # what may follow these: `Total time for test`
+# Parts of a run, however long they take: what stands beside them in an output is beside them in the run, too.
+_PHASE = word(
+    "generat(?:e|ed|ing|ion)|init|initiali[sz](?:e|ed|ing|ation)|set ?up|start ?up|warm ?up"
+    "|prepar(?:e|ing|ation)|load|loaded|loading|read|reading|input|build|building|mesh|meshing|partitioning|alloc|allocation"
+    "|output|write|writing|checkpoint|checkpointing|finali[sz](?:e|ing|ation)|teardown"
+)
 _SOME = re.compile(r"\([a-z]+(?:, [a-z]+)+\)", re.IGNORECASE)  # of several parts: `Main (parse, allocate)`
 MOST = 40
 _MANY = 5
@@ -64,9 +70,10 @@ def times(text: str, elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, .
         What a run printed.
     elapsed
         Seconds that the whole run took: a tiny share of them is that of the run only if its label says so and
-        there is no larger one. Starting a program may take longer than the program. What is longer than all
-        of the run is left out, if anything else is found: a bound, a date, a size in a table. What is called
-        the time of the run stays, as its unit may be another.
+        there is no larger one. Beside other times, that of a phase such as ``Generate Time`` never is.
+        Starting a program may take longer than the program. What is longer than all of the run is left out,
+        if anything else is found: a bound, a date, a size in a table. What is called the time of the run
+        stays, as its unit may be another.
     cores
         On which it ran: CPU time may be that many times longer.
     """
@@ -138,7 +145,8 @@ def _ranked(seen: _Seen, elapsed: float, longest: float) -> tuple[Candidate, ...
     largest = max((item.value for item in found), default=0.0)
     least_of_whole = least if largest >= least else 0.0
     ranked = sorted(found, key=lambda item: _rank(item, least_of_whole, elapsed))[:MOST]
-    whole = bool(ranked) and (_names_the_whole(ranked[0]) or ranked[0].value >= least)
+    is_phase = len(ranked) > 1 and bool(_PHASE.search(ranked[0].callpath))
+    whole = bool(ranked) and (_names_the_whole(ranked[0]) or (ranked[0].value >= least and not is_phase))
     callers = [seen.callers.get(ids[item.pattern], "") for item in ranked]
     return tuple(_with_paths(ranked, whole, callers, ids))
 

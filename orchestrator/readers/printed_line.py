@@ -34,9 +34,10 @@ _UNIT_IN_LABEL = re.compile(
     r"[(\[]\s*(?:in\s+)?([a-zµ]+)\s*[)\]]|(?:\bin |_)(ms|us|µs|ns|[mµn]?sec|[a-z]*seconds)(?=\W*$)"
 )
 # What has a unit of time, or speaks of one, and is none: rates (I/O is none), dates, sizes of steps,
-# products, what is simulated in femtoseconds, and the most of something at any time.
+# products, what is simulated in femtoseconds, the most of something at any time, and times to come.
 _OTHER_WORDS = word(
     "per|(?:bit|data|frame)?rates?|date|[fp]s|granularity|resolution|timeout|time limit|any time"
+    "|will (?:take|need|last)|estimated|expected|eta|time (?:left|remaining)|remaining time"
 )
 # Before a number that bounds a time, or that a clock counts by: `completed in less than 1 second`.
 _BOUND = re.compile(
@@ -127,10 +128,14 @@ def of_line(line: str) -> Iterator[Candidate]:
             wall = candidate(line, following, PRINTED_UNITS.get(_unit_behind(following), unit))
             # A time alone stands before CPU: `h_psi :` and `h_psi:calbec :` are two clocks.
             behind = r"[\d.dhmsuµ \t]+?CPU\s*(.+?)\s*WALL"
+            before = line[: match.start()]
+            # The numbers of a clock's name are the same in every run: `hinit0`, `init_us_2`.
+            is_clock = re.fullmatch(r"\s*([A-Za-z]\w*)\s*:\s*", before)
+            named = rf"\s*{is_clock[1]}\s*:\s*" if is_clock else _pattern(before)
             yield replace(
                 wall,
-                callpath=words_of(line[: match.start()]),
-                pattern=f"^{_pattern(line[: match.start()])}{behind}",
+                callpath=is_clock[1] if is_clock else words_of(before),
+                pattern=f"^{named}{behind}",
                 scale=1.0 if _unit_behind(following) else unit,
             )
             return

@@ -236,6 +236,13 @@ def test_a_clock_is_not_read_from_one_whose_name_begins_like_its_own() -> None:
     assert read(text) == {"main": 0.95, "main->h_psi calbec": 0.02}
 
 
+def test_numbers_in_the_name_of_a_clock_belong_to_it() -> None:
+    text = "PWSCF : 0.85s CPU 0.95s WALL\n"
+    first = "  init_us_2    : 0.10s CPU 0.12s WALL (9 calls)\n"
+    other = "  init_us_1    : 0.20s CPU 0.25s WALL (1 calls)\n"
+    assert read(text + first, text + first + other) == {"main": 0.95, "main->init_us_2": 0.12}
+
+
 @pytest.mark.parametrize("short", ["850.5ms", "850.5 ms", "85µs", "85 us", "1.5s", "9 nanoseconds"])
 @pytest.mark.parametrize(("longer", "value"), [("1.25", 1.25), ("2m3.5", 123.5)])
 def test_another_run_may_print_another_unit(short: str, longer: str, value: float) -> None:
@@ -365,6 +372,18 @@ def test_the_total_is_the_root_and_paths_are_unique() -> None:
         item.callpath for item in found
     ] == ["main", "main->solve", "main->solve 2"]
     assert found[0].value == 3.0
+
+
+def test_a_phase_is_not_called_the_run_and_contains_no_other_phase() -> None:
+    text = "Generate Time: 0.9\nBuild Time: 0.25\nTrial Time: 0.125\n"
+    assert read(text) == {"Generate": 0.9, "Build": 0.25, "Trial": 0.125}
+    assert read("Generate Time: 0.9\n") == {"main": 0.9}
+    assert read(f"{text}Total Time: 1.4\n")["main->Generate"] == 0.9
+
+
+def test_times_to_come_were_not_measured() -> None:
+    announced = "Each test will take about 2 microseconds.\nEstimated time: 3 s\ntime remaining: 4 s\n"
+    assert read(f"{announced}solve time: 0.5 s\n") == {"main": 0.5}
 
 
 HPCCG = "SPARSEMV PARALLEL OVERHEAD Time: 0.00016\nSPARSEMV PARALLEL OVERHEAD Setup Time: 0.0000032\n"
@@ -625,8 +644,8 @@ def test_lines_that_are_aligned_at_their_right_or_are_longer_are_no_parts() -> N
 
 
 def test_headings_may_stand_one_space_apart_and_rows_differ_by_their_number_of_columns() -> None:
-    assert read(IOR) == {"main": 4.0, "main->read": 0.75}
-    assert read(IOR, IOR.replace("2.5  ", "12.5 ")) == {"main": 14.0, "main->read": 0.75}
+    assert read(IOR) == {"write": 4.0, "read": 0.75}
+    assert read(IOR, IOR.replace("2.5  ", "12.5 ")) == {"write": 14.0, "read": 0.75}
 
 
 def test_numbers_of_a_label_are_no_times_and_differ_in_other_runs() -> None:
