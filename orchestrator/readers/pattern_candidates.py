@@ -11,7 +11,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from orchestrator.readers.printed_columns import below_names, comma_rows, labelled_rows, wall_below
+from orchestrator.readers.printed_columns import (
+    below_names,
+    comma_rows,
+    counted_rows,
+    counted_time,
+    labelled_rows,
+    wall_below,
+)
 from orchestrator.readers.printed_line import VALUE, Candidate, of_line, printed, tick, word
 from orchestrator.readers.printed_table import is_sized, table_of, told_apart
 
@@ -22,7 +29,8 @@ _OF_WHOLE = {"for", "of", "the", "test", "benchmark"}  # what may follow these: 
 # Parts of a run, however long they take: what stands beside them in an output is beside them in the run, too.
 _PHASE = word(
     "generat(?:e|ed|ing|ion)|init|initiali[sz](?:e|ed|ing|ation)|set ?up|start ?up|warm ?up"
-    "|prepar(?:e|ing|ation)|load|loaded|loading|read|reading|input|build|building|mesh|meshing|partitioning|alloc|allocation"
+    "|prepar(?:e|ing|ation)|load|loaded|loading|read|reading|input|build|building|mesh|meshing"
+    "|partitioning|alloc|allocation"
     "|output|write|writing|checkpoint|checkpointing|finali[sz](?:e|ing|ation)|teardown"
 )
 _SOME = re.compile(r"\([a-z]+(?:, [a-z]+)+\)", re.IGNORECASE)  # of several parts: `Main (parse, allocate)`
@@ -106,9 +114,13 @@ class _Seen:
 def _seen(text: str) -> _Seen:
     parts, totals = defaultdict[str, list[Candidate]](list), defaultdict[str, list[Candidate]](list)
     behind, named, blocks = dict[str, int](), set[str](), [list[_Line]()]
-    table, labelled, commas, above = None, None, None, ""
+    table, labelled, commas, counted, above = None, None, None, False, ""
     for line in text.splitlines():
-        candidates = [wall_below(above, item) for item in of_line(line)]
+        counted = counted_rows(line, counted)
+        if counted and (of_timer := counted_time(line)) is not None:
+            candidates = [of_timer]
+        else:
+            candidates = [wall_below(above, item) for item in of_line(line)]
         table = table and table.resolved(line)
         if not candidates and table is not None and (row := table.of(line)) is not None:
             candidates = [row[0]]

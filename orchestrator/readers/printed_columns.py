@@ -23,6 +23,10 @@ _FEWEST = 2  # times in a row without a label
 # Columns of times in rows without a label, between commas: what is simulated has other names.
 _MEASURED = word("elapsed|duration|latency|wall|walltime|wtime|runtime")
 _WALL = word("wall|walltime|elapsed|real")
+# Times with the number of calls behind each, below a header of timers, as Trilinos prints them. On several
+# processes they are the minimum, the mean and the maximum; on one there is one.
+_OF_TIMERS = re.compile(r"\s*timers?\b(?!.*[-+]?\d)", re.IGNORECASE)
+_COUNTED = re.compile(r"(?:\d[\d.]*(?:e[-+]?\d+)? \(\d[\d.e+]*\)\s*)+$")
 _GAP = re.compile(r"\s{2,}|\t")  # between the names of columns, which may have several words
 
 
@@ -112,6 +116,26 @@ def comma_rows(line: str, above: CommaRows | None) -> CommaRows | None:
     units = [None if is_no_time(name) else unit_of(None, name) for name in names]
     index = next((k for k, unit in enumerate(units) if unit is not None), None)
     return above if index is None else CommaRows(len(names), index, units[index] or 1.0, names[index])
+
+
+def counted_rows(line: str, above: bool) -> bool:
+    """Tell whether rows of timers with counts may follow a line; an empty line ends them."""
+    return bool(line.strip()) and (above or bool(_OF_TIMERS.match(line)))
+
+
+def counted_time(line: str) -> Candidate | None:
+    """Return the time in a row such as ``Assembly  0.12 (3)``: of several that of the slowest process."""
+    label, gap, numbers = line.strip().partition("  ")
+    values = numbers.split(")")
+    if not (gap and _COUNTED.match(numbers.lstrip())):
+        return None
+    return Candidate(
+        callpath=label.replace("->", " "),
+        pattern=rf"^\s*{re.escape(label)}\s{{2,}}(?:\S+ \(\S+\)\s+){{0,2}}(\S+) \(",
+        value=float(values[min(2, len(values) - 2)].split()[0]),
+        line=line.strip(),
+        optional=True,
+    )
 
 
 def below_names(header: str, line: str) -> list[Candidate]:

@@ -83,7 +83,7 @@ def _numbers(line: str) -> list[re.Match[str]]:
     numbers = list(VALUE.finditer(line))
     between = [line[a.end() : b.start()] for a, b in pairwise(numbers)]
     between += [line[numbers[-1].end() :]] if numbers else []
-    is_row = re.match(r"\s*[A-Za-z]", line) and not any(text.strip(" \t|%") for text in between)
+    is_row = re.match(r"[\s|]*[A-Za-z]", line) and not any(text.strip(" \t|%") for text in between)
     return numbers if is_row else []
 
 

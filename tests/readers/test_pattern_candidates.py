@@ -386,6 +386,40 @@ def test_times_to_come_were_not_measured() -> None:
     assert read(f"{announced}solve time: 0.5 s\n") == {"main": 0.5}
 
 
+def test_rows_in_a_box_are_found() -> None:
+    text = """
++------------------------+-------+-----------+------------+
+| Total wall time so far |       |   {whole} |            |
+| Part                   | calls | wall time | % of total |
++------------------------+-------+-----------+------------+
+| Assembly               |    10 |  {part}   |        41% |
+| Solve the system       |    10 |     0.40s |        33% |
++------------------------+-------+-----------+------------+
+"""
+    first, other = text.format(whole="1.25s", part="0.50s"), text.format(whole="12.5s", part="8.50s")
+    assert read(first) == {"main": 1.25, "main->Assembly": 0.5, "main->Solve the system": 0.4}
+    assert read(first, other) == {"main": 12.5, "main->Assembly": 8.5, "main->Solve the system": 0.4}
+
+
+def test_of_timers_with_counts_the_slowest_process_is_read_on_any_number_of_processes() -> None:
+    one = """
+Timer name      Global time (calls)
+-----------------------------------
+Heat: total     3.5 (1)
+Sweep time (2)  2.5e-01 (20)
+
+Energy          0.75 (3)
+"""
+    several = """
+Timer name      Least        Mean       Most         PerCall
+-------------------------------------------------------------
+Heat: total     3.25 (1)     4.5 (1)    5.5 (1)      4.5 (1)
+Sweep time (2)  0.125 (20)   0.5 (20)   7.5e-01 (20) 0.025 (20)
+"""
+    assert read(one) == {"main": 3.5, "main->Sweep time (2)": 0.25}
+    assert read(several) == read(one, several) == {"main": 5.5, "main->Sweep time (2)": 0.75}
+
+
 HPCCG = "SPARSEMV PARALLEL OVERHEAD Time: 0.00016\nSPARSEMV PARALLEL OVERHEAD Setup Time: 0.0000032\n"
 
 
