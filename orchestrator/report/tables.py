@@ -15,7 +15,9 @@ from orchestrator.report.metrics import with_unit
 from orchestrator.report.models_document import is_inside, label, legend, run_ends, shown
 from orchestrator.report.wording import smape
 from orchestrator.types import Point, assigned
-from orchestrator.units import count
+from orchestrator.units import count, listed
+
+_NAMED = 4  # call paths, of those whose times are added
 
 WIDTH = 120
 """Characters of a line in files and pipes."""
@@ -136,7 +138,7 @@ def fastest_table(fastest: Mapping[str, Any]) -> Table:
 
 
 def fastest_lines(fastest: Mapping[str, Any]) -> list[str]:
-    """Return which configuration is predicted to be fastest, and how many others may be as fast."""
+    """Return what is compared, which configuration is predicted to be fastest, and which others may be."""
     row = fastest["predicted"]
     if row is None:
         return []
@@ -153,7 +155,19 @@ def fastest_lines(fastest: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"maybe as fast: {others}, with intervals that begin below {_figure(row['high'])} s{shared}"
         )
-    return lines
+    return [*lines, *_compared(fastest.get("callpaths", ()))]
+
+
+def _compared(callpaths: Sequence[str]) -> list[str]:
+    """Return whose times are those of a configuration: of several call paths, they may overlap."""
+    if not callpaths:
+        return []
+    if len(callpaths) == 1:
+        return [f"compared: the time of {callpaths[0]}"]
+    return [
+        f"compared: the sum of the times of {listed(callpaths, _NAMED)}; if only one of them counts, call "
+        "it main in program.output"
+    ]
 
 
 def configuration(row: Mapping[str, Any]) -> str:

@@ -168,6 +168,18 @@ def test_an_evaluation_point_is_what_counts_where_there_is_one() -> None:
     assert result.document["uncertainty_targets"] == 0
 
 
+def test_it_is_said_whose_times_are_compared() -> None:
+    row = {"point": {"n": 2}, "seconds": 2.0, "runs": 1, "predicted": 2.0, "low": 1.9, "high": 2.1}
+    found = {"predicted": row, "candidates": 3}
+    assert tables.fastest_lines({**found, "callpaths": ["main"]})[1:] == ["compared: the time of main"]
+    (said,) = tables.fastest_lines({**found, "callpaths": ["a", "b", "c", "d", "e"]})[1:]
+    assert said.startswith("compared: the sum of the times of a, b, c, d and 1 more; if only one of them")
+    rehearsed(SMALL)
+    assert "compared: the time of main" in " ".join(run("status", "rehearsal").out.split())
+    facts = run("report", "rehearsal", "--json").document["head"]["facts"]
+    assert {item["label"]: item["value"] for item in facts}["Compared"] == "the time of main"
+
+
 def test_the_fastest_is_the_time_of_the_whole_run() -> None:
     truth = '{main: "n / 100", "main->solve": "n / 200", "setup": "5"}'
     text = CAMPAIGN.replace('{main: "2 + 8 * (n > 1000) + k / 10000"}', truth).replace("100000", "20")
