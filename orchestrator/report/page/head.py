@@ -19,10 +19,20 @@ from orchestrator.report.tables import configuration, fastest_lines
 from orchestrator.report.wording import clock, discarded_lines, moment, rehearsed
 from orchestrator.storage import iso
 from orchestrator.types import format_value
-from orchestrator.units import campaign_unit, count, format_cost, format_duration, listed, place, uncertainty
+from orchestrator.units import (
+    campaign_unit,
+    count,
+    format_cost,
+    format_duration,
+    listed,
+    place,
+    plain,
+    uncertainty,
+)
 
 _DIGEST = 12  # characters of a hash that are shown
 _MOST_HOSTS = 8
+_LONGER = 1.25  # times what includes a call path: less is within the errors of both models
 _EXECUTABLES = {"executable": "Executable", "effort_executable": "Executable of effort runs"}
 
 
@@ -200,10 +210,35 @@ def warnings(subject: Subject) -> list[str]:
     texts = extrapolation.of_measured(subject.point, subject.known)
     times = ({"terms": terms_of(model)} for model in subject.models if model.metric not in EFFORT)
     texts += extrapolation.steep(list(times), extrapolation.counts(subject.known))
+    texts += _longer_than_callers(subject)
     repeated = any(len(values) > 1 for item in subject.known.items for values in item.values.values())
     if not repeated:
         texts.append("no point was measured more than once: the noise is only estimated from the fit")
     return [powers(text) for text in (*texts, *subject.known.notes)]
+
+
+def _longer_than_callers(subject: Subject) -> list[str]:
+    """Say where a part is predicted to take longer than what includes it, as each has a model of its own."""
+    point = subject.point or subject.fastest
+    if point is None or not subject.includes:
+        return []
+    models = {model.callpath: model for model in subject.models if model.metric == subject.metric}
+    seconds = {path: float(model.predict([point]).value[0]) for path, model in models.items()}
+    pairs = [
+        (seconds[part] / seconds[whole], part, whole)
+        for whole, children in subject.children.items()
+        for part in children
+        if part in seconds and seconds.get(whole, 0.0) > 0
+    ]
+    longer = sorted((pair for pair in pairs if pair[0] > _LONGER), reverse=True)
+    if not longer:
+        return []
+    times, part, whole = longer[0]
+    more = f", and {count(len(longer) - 1, 'other part')} likewise" if len(longer) > 1 else ""
+    return [
+        f"{part} is predicted to take {plain(times, 2)} times as long as {whole}, which includes it{more}: "
+        f"each has a model of its own, and at {point} at least one is wrong; measure closer to it"
+    ]
 
 
 def campaign_warnings(subject: Subject, status: Mapping[str, Any]) -> list[str]:

@@ -125,6 +125,24 @@ def test_the_page_says_that_a_parameter_may_act_exponentially() -> None:
     assert any("let n = 2**s be the parameter" in text for text in found["head"]["warnings"])
 
 
+def test_the_page_says_that_a_part_cannot_take_longer_than_what_includes_it() -> None:
+    laws = {"main": (3.0, 1), "main->a": (1 / 15, 2), "main->b": (0.1, 1)}
+    items = [
+        Measurement(path, "time", {Point.of(n=n): (factor * n**power,) * 2 for n in (5, 10, 15, 20, 25, 30)})
+        for path, (factor, power) in laws.items()
+    ]
+    known = Measurements(("n",), tuple(items))
+    models = registry.load("model", "pmnf")()(known)
+
+    def said(n: int) -> list[str]:
+        found = described(Subject(known=known, models=models, point=Point.of(n=n)))["head"]["warnings"]
+        return [text for text in found if "includes it" in text]
+
+    assert said(35) == []  # within what is possible: 82 s of 105 s
+    (text,) = said(150)
+    assert text.startswith("main->a is predicted to take 3.3 times as long as main, which includes it: ")
+
+
 def test_the_answer_adds_up_and_names_what_dominates() -> None:
     what = subject(measured(), "pmnf", Point.of(p=256, n=100))
     found = described(what)
