@@ -15,6 +15,7 @@ from orchestrator.readers.select import select
 from orchestrator.types import Application, Measurements, Sample, Value
 from orchestrator.units import count
 
+_OF_CAMPAIGNS = ", then see reread"  # what remedies say of kept outputs: files are read anew each time
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _WORD = r"[^\W\d_][^_=/.,-]*"
 
@@ -56,7 +57,8 @@ def read(
             printed.check(path)
             select(samples, wanted, aggregate)
         except ReadError as error:
-            left_out.append(str(error) if str(path) in str(error) else f"{path}: {error}")
+            why = str(error).replace(_OF_CAMPAIGNS, "")
+            left_out.append(why if str(path) in why else f"{path}: {why}")
         else:
             found[path] = samples
     if not found:
@@ -91,9 +93,10 @@ def _key(path: Path) -> list[tuple[int, str]]:
 def _point(path: Path, names: Sequence[str]) -> tuple[Value, ...]:
     missing = [name for name in names if _value(path, name) is None]
     if missing:
+        example = "_".join(f"{name}{number}" for number, name in enumerate(names, 1))
         raise ReadError(
             f"{path}: the path does not say the value of {', '.join(missing)}: name files, or their folders, "
-            f"like water_n4_t2_rep1.log; --parameters names what varies in them, if that is less than in the "
+            f"like {example}_rep1.log; --parameters names what varies in them, if that is less than in the "
             "campaign"
         )
     return tuple(value for name in names if (value := _value(path, name)) is not None)

@@ -66,6 +66,7 @@ def test_files_without_the_values_are_left_out_with_a_note(reading: Reading) -> 
     known = load([Path("logs")], reading)
     assert list(values(known, "main").values()) == [(4.0,)]
     assert "1 of 2 files left out" in known.notes[-1]
+    assert "reread" not in known.notes[-1], "files are read anew each time"
     assert "water_n8_t1.log" in known.notes[-1]
     with pytest.raises(ReadError, match=r"water_n8_t1\.log: generic"):
         load([Path("logs/water_n8_t1.log")], reading)
@@ -108,7 +109,7 @@ def test_parameters_with_one_value_stay_so_that_sets_can_be_compared(reading: Re
 
 def test_a_path_that_does_not_say_the_point_is_refused(reading: Reading) -> None:
     log("water_n4_rep1.log", 2.0)
-    with pytest.raises(ReadError, match="does not say the value of t"):
+    with pytest.raises(ReadError, match=r"does not say the value of t: .* like n1_t2_rep1\.log"):
         load([Path("logs")], reading)
 
 
