@@ -15,7 +15,7 @@ from orchestrator.types import Measurements
 # What follows is a list of names if it has a comma or an equals sign, ends a parenthesis, or only names can
 # follow.
 _OPTION = re.compile(
-    r"--(parameters|names|response|categorical)\b"
+    r"--(parameters|named|names|response|categorical|output-of)\b"
     r"(?: ((?<=categorical )\w+|\w+(?=\))|[\w.]+[,=][\w.,=]*\w))?"
 )
 
@@ -65,7 +65,7 @@ def in_python(text: str) -> str:
     """Return a message with arguments of Python's functions for the options of the command line."""
 
     def argument(option: re.Match[str]) -> str:
-        name = "responses" if option[1] == "response" else option[1]
+        name = "responses" if option[1] == "response" else option[1].replace("-", "_")
         return name if option[2] is None else f"{name}={option[2].split(',')}"
 
     return _OPTION.sub(argument, text)

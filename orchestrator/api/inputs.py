@@ -29,6 +29,7 @@ def read(
     aggregate: str = "mean",
     inclusive: bool = False,
     output_of: str | os.PathLike[str] | None = None,
+    named: str | None = None,
 ) -> pd.DataFrame:
     """Read measurements as a long table, one row per value.
 
@@ -56,6 +57,8 @@ def read(
         the value of a region includes those it calls.
     output_of
         A campaign file: the paths are what runs of its program printed, as that file reads it.
+    named
+        Where paths of outputs or profiles have the values of parameters: ``si-{cutoff}Ry-{p}ranks``.
 
     Returns
     -------
@@ -82,6 +85,7 @@ def read(
         categorical=texts(categorical, "categorical"),
         aggregate=aggregate,
         inclusive=inclusive,
+        named=named,
         printed=None if output_of is None else printed(Path(output_of)),
     )
     try:

@@ -83,6 +83,12 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         help="files are what runs of the program of this campaign file printed, and their names say at which "
         "point, like water_n4_t2_rep1.log",
     )
+    parser.add_argument(
+        "--named",
+        metavar="SHAPE",
+        help="where the paths of these files, or of profiles, have the values of parameters, if not behind "
+        "their names: 'si-{cutoff}Ry-{p}ranks'; * stands for anything else that differs",
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -131,6 +137,7 @@ def read_files(
         categorical=arguments.categorical,
         aggregate=aggregate,
         inclusive=inclusive,
+        named=arguments.named,
         printed=None if arguments.output_of is None else inputs.printed(arguments.output_of),
     )
     known = inputs.measurements_in(paths, reading)

@@ -41,6 +41,7 @@ def read(
     aggregate: str = "mean",
     inclusive: bool = False,
     parameters: Sequence[str] | None = None,
+    shape: str | None = None,
 ) -> Measurements:
     """Read all profiles below folders as one set; see `orchestrator.readers.profile_set.measurements`.
 
@@ -57,6 +58,8 @@ def read(
         do; else the integer globals that differ between profiles, except those that describe the run. Of
         globals that always change together, such as the ranks and the cells of all of them, the first
         counts; the number of ranks comes first and is called `PROCESSES`.
+    shape
+        Where paths have the values of parameters: see `profile_set.named`.
 
     Raises
     ------
@@ -67,7 +70,10 @@ def read(
     source = ", ".join(map(str, folders))
     if not paths:
         raise ReadError(f"{source}: no {SUFFIX} files")
-    found = (_by_folder(paths) if parameters is None else None) or _by_globals(paths, parameters, source)
+    if shape is not None:
+        found = [profile_set.named(path, shape) for path in paths]
+    else:
+        found = (_by_folder(paths) if parameters is None else None) or _by_globals(paths, parameters, source)
     return profile_set.measurements(found, partial(profile, inclusive=inclusive), metrics, aggregate, source)
 
 

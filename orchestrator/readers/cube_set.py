@@ -24,6 +24,7 @@ def read(
     metrics: Collection[str] | None = None,
     aggregate: str = "mean",
     inclusive: bool = False,
+    shape: str | None = None,
 ) -> Measurements:
     """Read CUBE sets as one; see `orchestrator.readers.profile_set.measurements`.
 
@@ -35,13 +36,15 @@ def read(
         The wanted metrics; None for all.
     aggregate, inclusive
         How ranks become one value, see `orchestrator.readers.scorep.profile` and `select`.
+    shape
+        Where paths have the values of parameters, if not as Extra-P names folders: see `profile_set.named`.
 
     Raises
     ------
     ReadError
         Without profiles; for names of folders without parameters; as `profile_set.measurements`.
     """
-    profiles = [profile_set.named(path) for folder in folders for path in profiles_in(folder)]
+    profiles = [profile_set.named(path, shape) for folder in folders for path in profiles_in(folder)]
     source = ", ".join(map(str, folders))
     if not profiles:
         said = f"{source}: no .cubex files in subfolders, and no .cali files; {profile_set.REMEDY}"

@@ -48,9 +48,16 @@ def load(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:
     _check_once(paths)
     if reading.printed is not None:
         wanted = reading.metrics if reading.metrics is not None else reading.responses or None
-        known = output_set.read(paths, reading.printed, reading.parameters, wanted, reading.aggregate)
+        known = output_set.read(
+            paths, reading.printed, reading.parameters, wanted, reading.aggregate, reading.named
+        )
         return _with_categories(known, reading.categorical, ", ".join(map(str, paths)))
     paths = [_results(path) for path in paths]
+    if reading.named is not None and (others := [path for path in paths if not path.is_dir()]):
+        raise ReadError(
+            f"{others[0]}: --named is for folders of profiles and for outputs (--output-of): this file says "
+            "itself at which points it was measured"
+        )
     folders = [path for path in paths if path.is_dir()]
     parts = _profile_sets(folders, reading)
     parts = [_of_responses(part, reading, ", ".join(map(str, folders))) for part in parts]
@@ -108,8 +115,10 @@ def _profile_sets(folders: Sequence[Path], reading: Reading) -> list[Measurement
     ]
     cubes = [folder for folder in folders if folder not in caliper]
     wanted = (reading.metrics, reading.aggregate, reading.inclusive)
-    parts = [cube_set.read(cubes, *wanted)] if cubes else []
-    return parts + ([caliper_set.read(caliper, *wanted, reading.parameters)] if caliper else [])
+    parts = [cube_set.read(cubes, *wanted, reading.named)] if cubes else []
+    if not caliper:
+        return parts
+    return [*parts, caliper_set.read(caliper, *wanted, reading.parameters, reading.named)]
 
 
 def _file(path: Path, reading: Reading) -> Measurements:

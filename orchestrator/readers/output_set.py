@@ -10,14 +10,13 @@ from pathlib import Path
 from orchestrator.errors import MissingInput, ReadError
 from orchestrator.readers import stdout
 from orchestrator.readers.entries import number
+from orchestrator.readers.path_shape import NUMBER, WORD, names_in, values_in
 from orchestrator.readers.profile_set import Profile, measurements
 from orchestrator.readers.select import select
 from orchestrator.types import Application, Measurements, Sample, Value
 from orchestrator.units import count
 
 _OF_CAMPAIGNS = ", then see reread"  # what remedies say of kept outputs: files are read anew each time
-_NUMBER = r"\d+(?:[.,]\d+)?"
-_WORD = r"[^\W\d_][^_=/.,-]*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +35,21 @@ def read(
     parameters: Sequence[str] | None = None,
     metrics: Collection[str] | None = None,
     aggregate: str = "mean",
+    shape: str | None = None,
 ) -> Measurements:
     """Read files as outputs of runs, those of folders too; several of one point are its repetitions.
 
     A file in which the program printed none of the values, or that it failed, is left out with a note.
+    ``shape`` says where paths have the values of parameters: see `path_shape.values_in`.
 
     Raises
     ------
     ReadError
-        Where no file is that of such a run, and for a path that does not say the value of a parameter.
+        Where no file is that of such a run, for a path that does not say the value of a parameter, and for a
+        shape with other parameters.
     """
     wanted = printed.metrics if metrics is None else metrics
-    names = tuple(printed.parameters if parameters is None else parameters)
+    names = _names(printed, parameters, shape)
     found: dict[Path, Sequence[Sample]] = {}
     left_out: list[str] = []
     files = list(_files(paths))
@@ -64,7 +66,8 @@ def read(
     if not found:
         raise ReadError(left_out[0] if left_out else "no files to load measurements from")
     profiles = [
-        Profile(path, names, _point(path, names), index) for index, path in enumerate(sorted(found, key=_key))
+        Profile(path, names, _point(path, names, shape), index)
+        for index, path in enumerate(sorted(found, key=_key))
     ]
     source = ", ".join(str(path) for path in paths)
     # Two sets are compared in the parameters of their campaign, whatever varies in each.
@@ -90,14 +93,32 @@ def _key(path: Path) -> list[tuple[int, str]]:
     return [(int(text) if text.isdecimal() else -1, text) for text in re.split(r"(\d+)", str(path))]
 
 
-def _point(path: Path, names: Sequence[str]) -> tuple[Value, ...]:
+def _names(printed: Printed, parameters: Sequence[str] | None, shape: str | None) -> tuple[str, ...]:
+    if shape is None:
+        return tuple(printed.parameters if parameters is None else parameters)
+    there = names_in(shape)
+    names = tuple(name for name in printed.parameters if name in there) if parameters is None else parameters
+    if unknown := [name for name in there if name not in printed.parameters]:
+        raise ReadError(
+            f"--named {shape!r}: {', '.join(unknown)} is no parameter of the campaign, which has "
+            f"{', '.join(printed.parameters)}; write * for what differs and is none"
+        )
+    if missing := [name for name in names if name not in there]:
+        raise ReadError(f"--named {shape!r}: has no {', '.join(missing)}, which --parameters names")
+    return tuple(names)
+
+
+def _point(path: Path, names: Sequence[str], shape: str | None) -> tuple[Value, ...]:
+    if shape is not None:
+        there = values_in(path, shape)
+        return tuple(there[name] for name in names)
     missing = [name for name in names if _value(path, name) is None]
     if missing:
         example = "_".join(f"{name}{number}" for number, name in enumerate(names, 1))
         raise ReadError(
             f"{path}: the path does not say the value of {', '.join(missing)}: name files, or their folders, "
-            f"like {example}_rep1.log; --parameters names what varies in them, if that is less than in the "
-            "campaign"
+            f"like {example}_rep1.log, or say by --named where the values stand; --parameters names what "
+            "varies in them, if that is less than in the campaign"
         )
     return tuple(value for name in names if (value := _value(path, name)) is not None)
 
@@ -105,7 +126,7 @@ def _point(path: Path, names: Sequence[str]) -> tuple[Value, ...]:
 def _value(path: Path, name: str) -> Value | None:
     """Return what stands behind the last mention of a parameter: a number, or else a word."""
     before = rf"(?<![^\W\d_]){re.escape(name)}"
-    if numbers := re.findall(rf"{before}[=_-]?({_NUMBER})", str(path)):
+    if numbers := re.findall(rf"{before}[=_-]?({NUMBER})", str(path)):
         return number(numbers[-1].replace(",", "."), str(path))
-    words: list[str] = re.findall(rf"{before}[=_-]({_WORD})", str(path))
+    words: list[str] = re.findall(rf"{before}[=_-]({WORD})", str(path))
     return words[-1] if words else None

@@ -14,12 +14,16 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.entries import Entry, assemble, number
+from orchestrator.readers.path_shape import values_in
 from orchestrator.readers.select import select
 from orchestrator.types import Measurement, Measurements, Sample, Value, order_of
 
 _REPETITION = re.compile(r"\.r(\d+)$", re.ASCII)
 _PAIR = re.compile(r"([^\W\d]+)([0-9][0-9.,]*)")
-REMEDY = "name folders like lulesh.p64.s20.r1: prefix, a name and a value per parameter, repetition"
+REMEDY = (
+    "name folders like lulesh.p64.s20.r1: prefix, a name and a value per parameter, repetition; or say by "
+    "--named where the values stand"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +36,17 @@ class Profile:
     repetition: int = 0
 
 
-def named(path: Path) -> Profile:
-    """Return a profile's point from the name of its folder.
+def named(path: Path, shape: str | None = None) -> Profile:
+    """Return a profile's point from the name of its folder, or from where a ``shape`` says that it stands.
 
     Raises
     ------
     ReadError
-        For a name without parameters.
+        For a name without parameters; as `path_shape.values_in`.
     """
+    if shape is not None:
+        there = values_in(path, shape)
+        return Profile(path, tuple(there), tuple(there.values()))
     folder = path.resolve().parent.name
     match = _REPETITION.search(folder)
     rest = folder[: match.start()] if match else folder

@@ -27,6 +27,7 @@ class Reading:
     # aggregate, inclusive: of profiles, how ranks become one value, and whether it includes called regions.
     aggregate: str = "mean"
     inclusive: bool = False
+    named: str | None = None  # where paths say the point of a profile or output: `path_shape.values_in`
     printed: Printed | None = None  # files are what a program printed, which this describes
 
 

@@ -66,6 +66,18 @@ def test_named_folders_say_it_before_globals_do(tmp_path: Path) -> None:
     assert read([tmp_path]).points == (Point.of(p=2), Point.of(p=4))
 
 
+def test_a_shape_of_paths_says_it_before_both(tmp_path: Path) -> None:
+    put(tmp_path / "halo-2ranks" / "a.cali", 1000)
+    put(tmp_path / "halo-4ranks" / "a.cali", 2000)
+    assert load([tmp_path], Reading(named="-{p}ranks")).points == (Point.of(p=2), Point.of(p=4))
+
+
+def test_files_that_say_their_points_themselves_have_no_shape(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n,time\n1,2\n")
+    with pytest.raises(ReadError, match=r"a\.csv: --named is for folders of profiles and for outputs"):
+        load([tmp_path / "a.csv"], Reading(named="{n}"))
+
+
 def test_named_globals_are_the_parameters_whatever_they_are(tmp_path: Path) -> None:
     put(tmp_path / "a.cali", 1000)
     put(tmp_path / "b.cali", 2000)

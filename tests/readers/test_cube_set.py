@@ -51,6 +51,14 @@ def test_the_spellings_of_extrap_are_understood(tmp_path: Path, names: tuple[str
     assert points_of(tmp_path, *names) == [{"x": 1.5, "y": 2, "z": 3}, {"x": 10, "y": 20, "z": 30}]
 
 
+def test_values_may_stand_where_a_shape_says(tmp_path: Path) -> None:
+    for name, value in (("scorep-8x20_a", 1.0), ("scorep-8x20_b", 2.0), ("scorep-27x30_a", 4.0)):
+        make(tmp_path, name, value)
+    got = read([tmp_path], shape="scorep-{p}x{s}_")
+    assert got.parameters == ("p", "s")
+    assert got.items[1].values == {Point.of(p=8, s=20): (1, 2), Point.of(p=27, s=30): (4,)}
+
+
 def test_a_set_without_prefix_keeps_its_first_parameter(tmp_path: Path) -> None:
     assert points_of(tmp_path, "p8.s1.r1", "p27.s2.r1") == [{"p": 8, "s": 1}, {"p": 27, "s": 2}]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import orchestrator as mo
 from orchestrator.api.inputs import printed
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.readers.load import load
@@ -127,3 +129,46 @@ def test_commands_read_outputs(reading: Reading) -> None:
     options = ("logs", "--output-of", "water.yaml", "--parameters", "n")
     assert "at P(n=32)" in run("model", *options, "--predict", "n=32").out
     assert run("suggest", *options, "--at", "n=32", "--budget", "1 core-hour").code == 0
+
+
+def test_values_may_stand_anywhere_in_a_path(reading: Reading) -> None:
+    for n, t in ((4, 1), (8, 2)):
+        log(f"box-{n}k-{t}threads-a17.out", float(n))
+        log(f"box-{n}k-{t}threads-b3.out", n + 1.0)
+    known = load([Path("logs")], replace(reading, named="box-{n}k-{t}threads"))
+    first, second = Point.of(n=4, t=1), Point.of(n=8, t=2)
+    assert values(known, "main->Force") == {first: (4.0, 5.0), second: (8.0, 9.0)}
+    only = load([Path("logs")], replace(reading, named="box-{n}k-*threads"))
+    assert only.parameters == ("n",), "those of the shape vary"
+
+
+@pytest.mark.parametrize(
+    "shape, parameters, message",
+    [
+        (
+            "box-{n}k-{r}threads",
+            None,
+            r"'box-\{n\}k-\{r\}threads': r is no parameter of the campaign.*n, t; ",
+        ),
+        ("box-{n}k", ["n", "t"], "has no t, which --parameters names"),
+        ("ball-{n}k-{t}", None, r"box-4k-1threads\.out: nothing in the path has the shape"),
+    ],
+)
+def test_shapes_of_other_paths_are_refused(
+    reading: Reading, shape: str, parameters: list[str] | None, message: str
+) -> None:
+    log("box-4k-1threads.out", 2.0)
+    with pytest.raises(ReadError, match=message):
+        load([Path("logs")], replace(reading, named=shape, parameters=parameters))
+
+
+def test_commands_take_the_shape_of_paths(reading: Reading) -> None:
+    log("box-4k-1threads.out", 2.0)
+    options = ("--output-of", "water.yaml", "--named", "box-{n}k-{t}threads", "--format", "csv")
+    assert "4,1,main->Force,time,1,2.0" in run("export", "logs", *options).out
+    frame = mo.read("logs", output_of="water.yaml", named="box-{n}k-{t}threads")
+    assert list(frame["n"]) == [4, 4]
+    with pytest.raises(ReadError, match=r"^named 'box': name each parameter once"):
+        mo.read("logs", output_of="water.yaml", named="box")
+    with pytest.raises(ReadError, match=r"^water\.yaml: named is for .* outputs \(output_of\)"):
+        mo.read("water.yaml", named="box-{n}")
