@@ -36,6 +36,7 @@ _PHASE = word(
 _SOME = re.compile(r"\([a-z]+(?:, [a-z]+)+\)", re.IGNORECASE)  # of several parts: `Main (parse, allocate)`
 MOST = 40
 _MANY = 5
+_LONGER = 1.5  # times its caller: a part with a time that does not include another's
 _MERE_TIME = re.compile(r"time\W*\d\S*", re.IGNORECASE)
 # A number with a decimal comma, as locales such as de_DE print it; no list, and no groups of digits.
 _DECIMAL_COMMA = re.compile(r"(?<![\w.,])(\d+),(\d+)(?![\d.,])")
@@ -70,7 +71,8 @@ def times(text: str, elapsed: float = 0.0, cores: int = 1) -> tuple[Candidate, .
     it, or a line above it that names every field. Several in a line need a label each, and wall time stands
     behind CPU time. Where a label is repeated, its values are added, unless they add up already: the time so
     far, after every step. A line below another one that begins farther right, and is no longer than it, is a
-    part of it. Commas are decimal where nothing else is found.
+    part of it; but where a row of a table is much longer than that which it is a part of, the times are those
+    of each alone. Commas are decimal where nothing else is found.
 
     Parameters
     ----------
@@ -157,10 +159,19 @@ def _ranked(seen: _Seen, elapsed: float, longest: float) -> tuple[Candidate, ...
     largest = max((item.value for item in found), default=0.0)
     least_of_whole = least if largest >= least else 0.0
     ranked = sorted(found, key=lambda item: _rank(item, least_of_whole, elapsed))[:MOST]
+    if _is_exclusive(seen, ranked, ids):
+        return tuple(_with_paths(ranked, False, [""] * len(ranked), ids))
     is_phase = len(ranked) > 1 and bool(_PHASE.search(ranked[0].callpath))
     whole = bool(ranked) and (_names_the_whole(ranked[0]) or (ranked[0].value >= least and not is_phase))
     callers = [seen.callers.get(ids[item.pattern], "") for item in ranked]
     return tuple(_with_paths(ranked, whole, callers, ids))
+
+
+def _is_exclusive(seen: _Seen, items: Sequence[Candidate], ids: Mapping[str, str]) -> bool:
+    """Tell whether rows have times without those of what is called, as of profilers: parts take longer."""
+    values = {ids[item.pattern]: item.value for item in items if ids[item.pattern] in seen.behind}
+    pairs = [(part, caller) for part, caller in seen.callers.items() if part in values and caller in values]
+    return any(values[part] > _LONGER * values[caller] for part, caller in pairs)
 
 
 def _together(pattern: str, seen: _Seen, elapsed: float, longest: float) -> Candidate | None:

@@ -33,8 +33,8 @@ _OF_TIME = re.compile(r"\s*(?:real|user|sys)\s+")
 _UNIT_IN_LABEL = re.compile(
     r"[(\[]\s*(?:in\s+)?([a-zµ]+)\s*[)\]]|(?:\bin |_)(ms|us|µs|ns|[mµn]?sec|[a-z]*seconds)(?=\W*$)"
 )
-# What has a unit of time, or speaks of one, and is none: rates (I/O is none), dates, sizes of steps,
-# products, what is simulated in femtoseconds, the most of something at any time, and times to come.
+# What has a unit of time, or speaks of one, and is none: rates (I/O and `time/rank` are none), dates, sizes
+# of steps, products, what is simulated in femtoseconds, the most of something at any time, and times to come.
 _OTHER_WORDS = word(
     "per|(?:bit|data|frame)?rates?|date|[fp]s|granularity|resolution|timeout|time limit|any time"
     "|will (?:take|need|last)|estimated|expected|eta|time (?:left|remaining)|remaining time"
@@ -46,8 +46,10 @@ _BOUND = re.compile(
 )
 # What a clock shows when a part begins: `Starting SCF solution at 1.2s`. What ends then took so long.
 _MOMENT = re.compile(r"^(?!.*\b(?:finish|end|done|complet|exit|stop)).*\bat\s*$", re.IGNORECASE)
+_NO_RATE = r"\d|ranks?\b|process\b"  # behind a slash
 _OTHER = re.compile(
-    r"(?<!\bi)/(?!\d)|/(?!o\b|\d)|flop|%|stamp|time[ _]?step|\w \* |\b(mon|tue|wed|thu|fri|sat|sun)\b",
+    rf"(?<!\bi)/(?!{_NO_RATE})|/(?!o\b|{_NO_RATE})"
+    r"|flop|%|stamp|time[ _]?step|\w \* |\b(mon|tue|wed|thu|fri|sat|sun)\b",
     re.IGNORECASE,
 )
 _DEVIATIONS, _MEANS = "std|stdev|stddev|deviation|variance", "avg|ave|average|mean"

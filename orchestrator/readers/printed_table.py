@@ -27,7 +27,9 @@ _RULE = re.compile(r"\s*[-=*]{3,}\s*")
 _NAME = re.compile(r"[A-Za-z]\w*|(?=.*\d)[A-Za-z]\S*(?: \S*[A-Za-z]\S*)*(?<![:=])")
 _FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
 _WORDS = re.compile(r"\s+(?![(\[])")  # a unit in parentheses belongs to the word before it
-_PREFERRED = (word("total"), MEAN)  # of several columns
+_TOTAL = word("total")
+# Of several columns: all of a part, with what it calls, or else the mean over processes or calls.
+_PREFERRED = (_TOTAL, re.compile(rf"{word('inclusive|incl?').pattern}|\(I\)", re.IGNORECASE), MEAN)
 # Of rows that begin with a size: what is simulated has other names.
 _MEASURED = word("latency|elapsed|duration|wall|walltime|wtime|runtime|cpu")
 _SIZED = re.compile(r"\s*\d+\s")
@@ -107,6 +109,27 @@ class _Below:
 
 
 @dataclass(frozen=True)
+class _Above:
+    """The words of a header whose names of columns have one space within and between them, with their places.
+
+    ``Path  Min time/rank Max time/rank Time %``: the numbers of the first row end where their columns do.
+    """
+
+    words: tuple[tuple[int, str], ...]
+
+    def column(self, line: str) -> _Column | None:
+        """Return the column of times above the numbers of a row; None where the words are not above them."""
+        numbers = _numbers(line)
+        ends = [item.end() for item in numbers]
+        fields = [
+            " ".join(word for at, word in self.words if begin <= at < end)
+            for begin, end in pairwise([0, *ends])
+        ]
+        is_above = all(fields) and self.words[-1][0] < ends[-1]
+        return _column(["", *fields]) if is_above else None
+
+
+@dataclass(frozen=True)
 class Table:
     """What the header of a table may mean, likeliest first, and whether a row was seen."""
 
@@ -114,9 +137,14 @@ class Table:
     begun: bool = False
     # Of a header of two lines, which no rows but its own fit: empty lines and captions do not end it.
     below: _Below | None = None
+    above: _Above | None = None  # of a header whose names of columns cannot be told apart without a row
 
     def resolved(self, line: str) -> Table:
         """Return the table whose columns are known from its first row, if a line is it."""
+        if self.above is not None and (numbers := _numbers(line)):
+            fits = len(numbers) in [column.number for column in self.columns]
+            column = None if fits else self.above.column(line)
+            return replace(self, columns=(*self.columns, *([column] if column else [])), above=None)
         if self.below is None or self.columns or (column := self.below.column(line)) is None:
             return self
         return replace(self, columns=(column,))
@@ -163,7 +191,7 @@ def _below_groups(before: str, line: str) -> Table | None:
     timed = [(group, unit) for group in groups[1:] if (unit := _unit(group[0])) is not None]
     if not timed:
         return None
-    group, unit = next((item for item in timed if _PREFERRED[0].search(item[0][0])), timed[0])
+    group, unit = next((item for item in timed if _TOTAL.search(item[0][0])), timed[0])
     return Table((), below=_Below(group.start(), group.end(), unit))
 
 
@@ -176,7 +204,10 @@ def _begun_by(line: str) -> Table | None:
             return None
         return Table((_Column(0, 1, unit_of(None, line) or 1.0),))
     columns = tuple(column for fields in splits if (column := _column(fields)) is not None)
-    return Table(columns) if columns else None
+    if not columns:
+        return None
+    names = re.compile(r"\S+").finditer(line, line.index(splits[0][1]))  # behind the heading of the labels
+    return Table(columns, above=_Above(tuple((name.start(), name[0]) for name in names)))
 
 
 def told_apart(item: Candidate, number: int, behind: int, text: str) -> Candidate | None:
@@ -198,13 +229,14 @@ def _fields(parting: re.Pattern[str], line: str) -> list[str]:
 
 
 def _column(fields: Sequence[str]) -> _Column | None:
-    """Return the column of times below a header: the total where there are several, or the mean."""
+    """Return the column of times below a header; of several the total or the mean."""
     units = [_unit(field) for field in fields[1:]]
     timed = [index for index, unit in enumerate(units) if unit is not None]
     if not timed:
         return None
-    preferred = (k for words in _PREFERRED for k in timed if words.search(fields[k + 1]))
-    index = next(preferred, timed[0])
+    for words in _PREFERRED:
+        timed = [index for index in timed if words.search(fields[index + 1])] or timed
+    index = timed[0]
     return _Column(index, len(fields) - 1, units[index] or 1.0, fields[index + 1])
 
 

@@ -802,3 +802,35 @@ def test_other_numbers_between_commas_are_no_times(text: str) -> None:
 def test_user_system_and_elapsed_time_below_their_names() -> None:
     text = "   user  system elapsed \n  1.234   0.012   1.300 \n"  # R
     assert read(text) == {"main": 1.3, "main->user": 1.234, "main->system": 0.012}
+
+
+# Names of columns with single spaces within and between them, as Caliper prints its reports.
+ALONE = """\
+Path          Min time/rank Max time/rank Avg time/rank Time %
+main               0.001000      0.002000      0.001500  10.00
+  solve            0.011000      0.013000      0.012500  80.00
+    halo           0.001000      0.001500      0.001250  10.00
+"""
+WITH_PARTS = """\
+Path      Time (E) Time (I) Time % (E) Time % (I)
+main      0.000500 0.010500   5.000000 100.000000
+  solve   0.008000 0.010000  76.000000  95.000000
+    halo  0.002000 0.002000  19.000000  19.000000
+"""
+
+
+def test_names_of_columns_stand_above_the_numbers_of_the_first_row() -> None:
+    assert read(WITH_PARTS) == {"main": 0.0105, "main->solve": 0.01, "main->solve->halo": 0.002}
+    mean = ALONE.replace("Max time/rank Avg time/rank", "Avg time/rank Max time/rank")
+    assert read(mean)["solve"] == 0.013
+
+
+def test_a_row_without_its_parts_is_not_the_whole_run() -> None:
+    assert read(ALONE) == {"solve": 0.0125, "main": 0.0015, "halo": 0.00125}
+    assert "main" not in [item.callpath for item in times(ALONE.replace("main ", "work "), elapsed=0.015)]
+    longer = ALONE.replace("0.012500", "0.512500").replace("0.011000", "0.411000")
+    assert read(ALONE, longer)["solve"] == 0.5125
+
+
+def test_words_that_are_not_above_the_numbers_are_no_names_of_columns() -> None:
+    assert times("what  time and words of which the last ends behind\nmain 0.5 0.25\n") == ()
