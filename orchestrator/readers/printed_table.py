@@ -225,7 +225,7 @@ def told_apart(item: Candidate, number: int, behind: int, text: str) -> Candidat
 
 
 def _fields(parting: re.Pattern[str], line: str) -> list[str]:
-    return [field for field in parting.split(line.strip()) if re.search(r"\w", field)]
+    return [field for field in parting.split(line.strip()) if re.search(r"[\w%]", field)]
 
 
 def _column(fields: Sequence[str]) -> _Column | None:

@@ -834,3 +834,27 @@ def test_a_row_without_its_parts_is_not_the_whole_run() -> None:
 
 def test_words_that_are_not_above_the_numbers_are_no_names_of_columns() -> None:
     assert times("what  time and words of which the last ends behind\nmain 0.5 0.25\n") == ()
+
+
+def test_a_column_of_shares_whose_name_is_a_sign_counts_as_one() -> None:
+    text = (
+        "part:  Routine        Calls   Time/call    Tot.time        %\n"
+        "part:  all                1       3.456       3.456   100.00\n"
+        "part:  solve             12       0.200       2.400    69.44\n"
+    )
+    assert {item.callpath: item.value for item in times(text, elapsed=3.6)} == {
+        "main": 3.456,
+        "main->part solve": 2.4,
+    }
+
+
+def test_hours_are_no_seconds() -> None:
+    assert read("  Total wall time:          25    seconds     0.01 hours\n") == {"main": 25.0}
+
+
+def test_a_time_per_process_is_a_time() -> None:
+    text = (
+        " unit          max/proc (s)  min/proc (s)  num calls\n"
+        " solver               3.020         3.010         20\n"
+    )
+    assert read(text) == {"main": 3.02}
