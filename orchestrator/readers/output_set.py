@@ -9,8 +9,7 @@ from pathlib import Path
 
 from orchestrator.errors import MissingInput, ReadError
 from orchestrator.readers import stdout
-from orchestrator.readers.entries import number
-from orchestrator.readers.path_shape import NUMBER, WORD, names_in, values_in
+from orchestrator.readers.path_shape import NUMBER, WORD, names_in, value_of, values_in
 from orchestrator.readers.profile_set import Profile, measurements
 from orchestrator.readers.select import select
 from orchestrator.types import Application, Measurements, Sample, Value
@@ -126,7 +125,6 @@ def _point(path: Path, names: Sequence[str], shape: str | None) -> tuple[Value, 
 def _value(path: Path, name: str) -> Value | None:
     """Return what stands behind the last mention of a parameter: a number, or else a word."""
     before = rf"(?<![^\W\d_]){re.escape(name)}"
-    if numbers := re.findall(rf"{before}[=_-]?({NUMBER})", str(path)):
-        return number(numbers[-1].replace(",", "."), str(path))
-    words: list[str] = re.findall(rf"{before}[=_-]({WORD})", str(path))
-    return words[-1] if words else None
+    numbers = re.findall(rf"{before}[=_-]?({NUMBER})", str(path))
+    found = numbers or re.findall(rf"{before}[=_-]({WORD})", str(path))
+    return value_of(found[-1], path) if found else None

@@ -35,7 +35,7 @@ def values_in(path: Path, shape: str) -> Mapping[str, Value]:
     found = list(re.finditer(_pattern(shape), str(path)))
     if not found:
         raise ReadError(f"{path}: nothing in the path has the shape {shape!r} of --named")
-    return dict(zip(names, (_value(text, path) for text in found[-1].groups()), strict=True))
+    return dict(zip(names, (value_of(text, path) for text in found[-1].groups()), strict=True))
 
 
 def names_in(shape: str) -> tuple[str, ...]:
@@ -58,5 +58,6 @@ def _pattern(shape: str) -> str:
     return "".join([*parts, re.escape(shape[end:])])
 
 
-def _value(text: str, path: Path) -> Value:
+def value_of(text: str, path: Path) -> Value:
+    """Return what a part of a path says: a number, whose comma is decimal, or a word."""
     return number(text.replace(",", "."), str(path)) if re.fullmatch(NUMBER, text) else text

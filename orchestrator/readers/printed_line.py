@@ -69,9 +69,9 @@ _BEFORE_CLOCK = word("elapsed|wall|duration|took|runtime|(?:run|execution|total)
 _AHEAD = re.compile(
     rf"\s*(?P<number>\d+\.\d+)\s+(?P<unit>{'|'.join(PRINTED_UNITS)})\s+(?P<label>[A-Za-z][A-Za-z ]*|\()"
 )
-_SIMULATED_UNITS = ("fs", "ps")
-_LONG_UNITS = ("h", "hr", "hrs", "hour", "hours", "day", "days")  # mostly of what is printed in seconds, too
-# So is what is beside it: `Step 5 time 0.016 timestep 4.00E-03`, `time = 0.0022, tstop = 0.6`.
+# Of what is simulated, and of times that are mostly printed in seconds, too.
+_OTHER_UNITS = ("fs", "ps", "h", "hr", "hrs", "hour", "hours", "day", "days")
+# Beside these what is simulated stands: `Step 5 time 0.016 timestep 4.00E-03`, `time = 0.0022, tstop = 0.6`.
 _SIMULATED = re.compile(
     r"\b(?:dt|cycle|cycles|step|steps|t_?(?:stop|end|final))\s*=|\btime[ _]?step\s*[:=]?\s*\d*\.\d",
     re.IGNORECASE,
@@ -251,7 +251,7 @@ def unit_of(after: str | None, label: str) -> float | None:
     """Return the seconds of a unit after the number or in the label; 1 where only words speak of a time."""
     if after and after in PRINTED_UNITS:
         return PRINTED_UNITS[after]
-    if after in (*_SIMULATED_UNITS, *_LONG_UNITS):
+    if after in _OTHER_UNITS:
         return None
     words = (found[1] or found[2] for found in _UNIT_IN_LABEL.finditer(label))
     named = [PRINTED_UNITS[word] for word in words if word in PRINTED_UNITS]
