@@ -38,8 +38,9 @@ _MOST_PERMUTED = 4  # parameters of which draws come in all orders
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
 # normal form only nearly: it must explain every point a little better than curves do, not only some of them.
-# There are many more formulas of two parameters, and fewer points do not make them more probable.
-_FORMULA, _FACTOR, _POINT, _PARAMETER, _MOST = 3.0, 0.6, 0.6, 4.0, 10.0
+# There are many more formulas of two parameters, and fewer points do not make them more probable: two or three
+# values of one parameter test no formula.
+_FORMULA, _FACTOR, _POINT, _PARAMETER, _LEAST, _MOST = 3.0, 0.6, 0.6, 4.0, 5.5, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ def log_price(factors: Integers, points: int, parameters: int, learned: Floats |
 
     A share of each is ``learned`` from other campaigns, where it fitted: that is not chosen among thousands.
     """
-    price = -min(max(_FORMULA + _POINT * points, _PARAMETER * parameters), _MOST) - _FACTOR * factors
+    least = max(_PARAMETER * parameters, _LEAST)
+    price = -min(max(_FORMULA + _POINT * points, least), _MOST) - _FACTOR * factors
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(np.log1p(-learned) + price, np.log(learned)), np.float64)
 
