@@ -90,6 +90,11 @@ def found(parameters: Sequence[str], named: str | Sequence[str] = "auto") -> Pro
     return Processes(names, nodes or (names[0] if len(names) > 1 else ""))
 
 
+def counts_processes(name: str) -> bool:
+    """Return whether a parameter of this name commonly counts nodes, processes or threads."""
+    return _plain(name) in _TOTAL | _NODES | _PER_NODE | _THREADS
+
+
 def required(parameters: Sequence[str], named: str | Sequence[str] = "auto") -> Processes:
     """Return which of the parameters count processes; raises as `found`, and where no name says it."""
     result = found(parameters, named)

@@ -1,5 +1,5 @@
 """Whether measurements can be trusted: other processes on the machine, times that drift, only zeros,
-times that are longer than the runs, never differ, or have too few digits. Pure.
+times that are longer than the runs, never differ, or have too few digits, runs that all take as long. Pure.
 
 A drift is looked for only between repetitions of the same point: whatever a model gets wrong cannot look like
 one.
@@ -16,6 +16,7 @@ from scipy.special import stdtr, stdtrit
 
 from orchestrator.journal.state import (
     FEW_DIGITS,
+    GIVEN_TIME,
     NOT_MEASURED,
     ONLY_ZEROS,
     WRONG_UNIT,
@@ -26,6 +27,7 @@ from orchestrator.journal.state import (
 from orchestrator.models.base import Floats
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.noise import tick
+from orchestrator.models.processes import counts_processes
 from orchestrator.types import Point, Run
 from orchestrator.units import listed, plain
 
@@ -49,6 +51,9 @@ _SAME_POINTS, _SAME_REPETITIONS, _SAME_DIGITS = 3, 4, 5
 # Steps of the last printed digit that a time should have, so that rounding changes it by 5 % at most, and
 # runs from which on steps are known: of fewer, all may be round by chance. Chosen by hand.
 _FEW_STEPS, _LEAST_RUNS = 10, 5
+# Points, seconds that each run takes at least, and their largest ratio, of runs that work for a given time;
+# and by how much a parameter varied that should have changed them. Chosen by hand.
+_ALIKE_POINTS, _ALIKE_SECONDS, _ALIKE_RATIO, _VARIED = 5, 5.0, 1.1, 4.0
 _NAMED = 3  # call paths in a sentence
 
 
@@ -239,6 +244,28 @@ def few_digits(items: Iterable[RunState]) -> tuple[str, float] | None:
     return (callpath, step) if step > 0 and np.median(values) < _FEW_STEPS * step * (1 - 1e-9) else None
 
 
+def as_long(items: Iterable[tuple[Run, RunState]]) -> tuple[float, list[str]] | None:
+    """Return the seconds that all runs take, and the numeric parameters that varied and changed nothing.
+
+    None where some run takes longer than others, or where nothing varied but what counts processes: work that
+    scales well may take as long on more of them. Only of runs that were executed.
+    """
+    seconds: dict[Point, list[float]] = {}
+    for run, item in items:
+        if item.origin:
+            seconds.setdefault(run.point, []).append(item.elapsed)
+    every = [value for values in seconds.values() for value in values]
+    if len(seconds) < _ALIKE_POINTS or min(every) < max(_ALIKE_SECONDS, max(every) / _ALIKE_RATIO):
+        return None
+    varied: dict[str, list[float]] = {}
+    for point in seconds:
+        for name, value in point.items:
+            if not isinstance(value, str) and value > 0 and not counts_processes(name):
+                varied.setdefault(name, []).append(value)
+    names = sorted(name for name, values in varied.items() if max(values) >= _VARIED * min(values))
+    return (float(np.median(every)), names) if names else None
+
+
 def findings(state: State) -> dict[str, str]:
     """Return what is to be known of the measurements: one sentence with numbers for each kind of finding."""
     of_runs = list(timed(state))
@@ -275,6 +302,13 @@ def findings(state: State) -> dict[str, str]:
             f"the times of {coarse[0]} are multiples of {plain(coarse[1])} s, and most are less than "
             f"{_FEW_STEPS} of them: choose values at which runs take longer, or read what is printed with "
             "more digits, such as a rate"
+        )
+    if (same_time := as_long(of_runs)) is not None:
+        seconds, names = same_time
+        sentences[GIVEN_TIME] = (
+            f"all runs take {plain(seconds)} s within {100 * (_ALIKE_RATIO - 1):.0f} %, whatever "
+            f"{listed(names, _NAMED)} {'is' if len(names) == 1 else 'are'}: if the program works for a given "
+            "time, models of its time say nothing: fix its work instead, or measure the rate that it prints"
         )
     trend = drift(state)
     if trend is not None and trend.certain:

@@ -205,3 +205,40 @@ def test_times_that_are_a_few_steps_of_their_last_digit_are_told(
     text = machine.findings(State(runs=immutables.Map(runs))).get("few digits", "")
     assert text.startswith(f"the times of main are multiples of {told} s,") == bool(told)
     assert bool(text) == bool(told)
+
+
+def _as_long(seconds: list[float], varied: dict[str, list[float]], origin: str = "n1 round 1") -> str:
+    runs = {
+        Run(Point.of({name: values[k] for name, values in varied.items()}), "time", 1): RunState(
+            status=RunStatus.MEASURED, elapsed=value, origin=origin
+        )
+        for k, value in enumerate(seconds)
+    }
+    return machine.findings(State(runs=immutables.Map(runs))).get("a given time", "")
+
+
+def test_programs_that_work_for_a_given_time_are_told() -> None:
+    seconds = [60.1, 60.4, 61.2, 60.8, 63.5]
+    text = _as_long(seconds, {"n": [16, 32, 48, 64, 96], "p": [1, 1, 2, 2, 4]})
+    assert text.startswith("all runs take 60.8 s within 10 %, whatever n is:")
+    assert "n, steps are" in _as_long(seconds, {"steps": [10, 20, 40, 40, 80], "n": [16, 32, 48, 64, 96]})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "varied"),
+    [
+        ([60.1, 60.4, 61.2, 60.8, 70.0], {"n": [16, 32, 48, 64, 96]}),  # one takes longer
+        ([0.61, 0.62, 0.61, 0.62, 0.62], {"n": [16, 32, 48, 64, 96]}),  # the start of the program
+        ([60.1, 60.4, 61.2, 60.8], {"n": [16, 32, 48, 96]}),  # few points
+        ([60.1, 60.4, 61.2, 60.8, 61.5], {"n": [16, 18, 20, 22, 24]}),  # hardly varied
+        ([60.1, 60.4, 61.2, 60.8, 61.5], {"ranks": [1, 2, 4, 8, 16]}),  # work that scales
+    ],
+)
+def test_runs_that_may_well_take_as_long_are_not_told(
+    seconds: list[float], varied: dict[str, list[float]]
+) -> None:
+    assert _as_long(seconds, varied) == ""
+
+
+def test_rehearsals_may_be_of_constants() -> None:
+    assert _as_long([60.0] * 5, {"n": [16, 32, 48, 64, 96]}, origin="") == ""

@@ -38,8 +38,8 @@ _MOST_PERMUTED = 4  # parameters of which draws come in all orders
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
 # normal form only nearly: it must explain every point a little better than curves do, not only some of them.
-# There are many more formulas of two parameters, and fewer points do not make them more probable: two or three
-# values of one parameter test no formula.
+# There are many more formulas of two parameters, and fewer points do not make them more probable. Two or
+# three values of one parameter test none.
 _FORMULA, _FACTOR, _POINT, _PARAMETER, _LEAST, _MOST = 3.0, 0.6, 0.6, 4.0, 5.5, 10.0
 
 
