@@ -15,7 +15,7 @@ from orchestrator.types import Measurements
 # What follows is a list of names if it has a comma or an equals sign, ends a parenthesis, or only names can
 # follow.
 _OPTION = re.compile(
-    r"--(parameters|named|names|response|categorical|output-of)\b"
+    r"--(parameters|named|names|response|categorical|output-of|aggregate|inclusive)\b"
     r"(?: ((?<=categorical )\w+|\w+(?=\))|[\w.]+[,=][\w.,=]*\w))?"
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,17 @@ from orchestrator.types import Measurements
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What `Reading` has for files alone, and the options that say it.
+_OF_FILES = {
+    "parameters": "--parameters",
+    "names": "--names",
+    "categorical": "--categorical",
+    "named": "--named",
+    "printed": "--output-of",
+    "aggregate": "--aggregate",
+    "inclusive": "--inclusive",
+}
 
 
 def read(
@@ -155,9 +166,22 @@ def measurements_in(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Mea
         raise OrchestratorError(f"{directory}: the campaign has no measurements{left_out}")
     mixed = [f"{directory}: {text}" for text in executables.warnings(state.measured_with, {})]
     less = [f"{directory}: {text}" for text in discarded_lines(discarded(state))]
-    known = replace(known, notes=(*known.notes, *mixed, *less))
+    known = replace(known, notes=(*known.notes, *mixed, *less, *_without_effect(directory, reading)))
     wanted = reading.metrics if reading.metrics is not None else reading.responses or None
     return known if wanted is None else of_metrics(known, wanted)
+
+
+def _without_effect(campaign: Path, reading: Reading) -> Iterator[str]:
+    """Say which options do nothing, because a campaign was given."""
+    chosen = (
+        (option, getattr(reading, name), getattr(EVERYTHING, name)) for name, option in _OF_FILES.items()
+    )
+    given = [option for option, value, otherwise in chosen if value and value != otherwise]
+    if given:
+        yield (
+            f"{campaign} takes no {', '.join(given)}: its journal says what was measured; export it to a "
+            "file to read it otherwise"
+        )
 
 
 def campaign_among(paths: Sequence[Path]) -> Path | None:

@@ -379,6 +379,15 @@ def test_a_campaign_directory_stands_alone() -> None:
     assert "export" in result.err
 
 
+def test_options_of_files_that_a_campaign_directory_cannot_use_are_named() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    plain, told = run("model", "rehearsal"), run("model", "rehearsal", "--parameters", "n", "--inclusive")
+    assert (told.code, told.out) == (0, plain.out)
+    assert "note: rehearsal takes no --parameters, --inclusive: its journal says" in told.err
+    assert "takes no" not in plain.err
+
+
 def test_a_campaign_that_has_measured_nothing() -> None:
     write_campaign(Path.cwd(), LOCAL, "#!/bin/sh\nexit 1\n")
     run("run", "campaign.yaml")
