@@ -159,7 +159,8 @@ _ENDED = re.compile(
 _SAYS = re.compile(r"[^\W_]")  # a line of dashes says nothing
 _NO_FILE = re.compile(
     r"no such file|file.* not found|not found:.*[./]|does not exist|FileNotFound"
-    r"|(?:can(?:no|'| no)t|could(?: not|n't)|unable to|failed to|error) (?:open|opening|find|read|locate)",
+    r"|(?:can(?:no|'| no)t|could(?: not|n't)|unable to|failed to) (?:open|find|read|locate)"
+    r"|error (?:open|find|locat)",  # an error in reading may be one in what is there
     re.IGNORECASE,
 )
 # Of what is there in numbers, an error, its tolerance or a count of failed tests, a program only reports.

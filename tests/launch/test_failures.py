@@ -350,6 +350,8 @@ def test_what_srun_says_of_a_crash_is_telling() -> None:
         ("ERROR: Cannot open input script in.lj", True),
         ("fopen: No such file or directory", True),
         ("could not read mesh.dat", True),
+        ("Error opening mesh.dat", True),
+        ("error reading the number of steps in line 3 of in.dat", False),
         ("Fortran runtime error: Cannot open file 'in.dat': No such file or directory", True),
         (ERROR, False),
         ("./app: error while loading shared libraries: libx.so: cannot open shared object file", False),
