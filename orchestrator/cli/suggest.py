@@ -35,7 +35,9 @@ _FURTHER = "further values may help (--values NAME=V,V)"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     inputs.add_inputs(parser)
-    parser.add_argument("--budget", required=True, help="what may be spent, e.g. '2 core-hours'")
+    parser.add_argument(
+        "--budget", help="what may be spent, e.g. '2 core-hours' (default: what is left of the campaign's)"
+    )
     parser.add_argument(
         "--at",
         metavar="POINT",
@@ -86,11 +88,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     known = _timed(inputs.read(arguments), arguments.time)
     chosen = _campaign(arguments)
+    budget, unit = _budget(arguments)
     question = Question(
         evaluation_point=_evaluation_point(arguments, known),
         cores=cores_of(arguments.processes or "1", known) if chosen is None else assemble(chosen).cores,
-        budget=core_seconds(common.parse_value(arguments.budget)),
-        unit=cost_unit(arguments.budget),
+        budget=budget,
+        unit=unit,
         modeler=modeling.modeler(arguments),
         values=_values(arguments.values, known),
         constraints=arguments.constraint,
@@ -126,6 +129,21 @@ def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> Poi
     if point is None:
         raise CampaignError("where must models hold? Name it, such as --at p=1024,s=35")
     return point
+
+
+def _budget(arguments: argparse.Namespace) -> tuple[float, CostUnit]:
+    """Return the core-seconds that may be spent, and the unit in which costs are shown."""
+    if arguments.budget is not None:
+        return core_seconds(common.parse_value(arguments.budget)), cost_unit(arguments.budget)
+    directory = campaign_among(arguments.inputs)
+    if directory is None:
+        raise CampaignError("what may be spent? Name it, such as --budget '2 core-hours'")
+    stop, state = existing.load(directory).stop, existing.replayed(directory)
+    left = stop.budget - state.spent - state.reserved
+    if left <= 0:
+        spent = format_cost(stop.budget, stop.unit)
+        raise CampaignError(f"{directory}: its budget of {spent} is spent: name another one with --budget")
+    return left, stop.unit
 
 
 def _nothing(answer: Answer, unit: CostUnit) -> str:

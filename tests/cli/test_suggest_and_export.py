@@ -149,6 +149,16 @@ def test_a_campaign_knows_where_its_models_must_hold(measured: Path) -> None:
     assert (missing.code, "error: where must models hold? Name it, such as --at" in missing.err) == (2, True)
 
 
+def test_a_campaign_knows_what_is_left_to_spend(measured: Path) -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    left = run("status", "rehearsal", "--json").document["cost"]["left"]
+    question = ("suggest", "rehearsal", "--json")
+    assert run(*question).document == run(*question, "--budget", f"{left} core-hours").document
+    missing = run("suggest", measured, "--at", "p=32,s=60")
+    assert (missing.code, "error: what may be spent? Name it, such as --budget" in missing.err) == (2, True)
+
+
 def test_without_models_every_suggestion_says_why() -> None:
     Path("sizes.csv").write_text("k,s,time\n1,10,1\n2,10,2\n4,10,4\n")
     at = ("suggest", "sizes.csv", "--parameters", "k,s", "--at", "k=16,s=40", "--budget", "1 core-hour")
