@@ -109,6 +109,7 @@ class _Seen:
     text: str
     items: Mapping[str, Sequence[Candidate]]
     behind: Mapping[str, int]  # of times in tables, how many numbers are behind them
+    exclusive: Mapping[str, Sequence[bool]]  # and whether each is that of a part alone
     named: Collection[str]  # patterns of columns with a name, which no other line may match
     callers: Mapping[str, str]  # what others are a part of
 
@@ -116,6 +117,7 @@ class _Seen:
 def _seen(text: str) -> _Seen:
     parts, totals = defaultdict[str, list[Candidate]](list), defaultdict[str, list[Candidate]](list)
     behind, named, blocks = dict[str, int](), set[str](), [list[_Line]()]
+    exclusive = defaultdict[str, list[bool]](list)
     table, labelled, commas, counted, above = None, None, None, False, ""
     for line in text.splitlines():
         counted = counted_rows(line, counted)
@@ -125,8 +127,9 @@ def _seen(text: str) -> _Seen:
             candidates = [wall_below(above, item) for item in of_line(line)]
         table = table and table.resolved(line)
         if not candidates and table is not None and (row := table.of(line)) is not None:
-            candidates = [row[0]]
-            behind[row[0].pattern] = row[1]
+            candidates = [row.time]
+            behind[row.time.pattern] = row.behind
+            exclusive[row.time.pattern].append(row.is_exclusive)
         if not candidates and commas is not None and (between_commas := commas.of(line)) is not None:
             candidates = [between_commas]
         commas = comma_rows(line, commas)
@@ -147,7 +150,7 @@ def _seen(text: str) -> _Seen:
         above, table = line, table_of(line, above, table, bool(candidates))
     parts |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     callers = {part: caller for block in blocks for part, caller in _outline(block)}
-    return _Seen(text=text, items=parts, behind=behind, named=named, callers=callers)
+    return _Seen(text=text, items=parts, behind=behind, exclusive=exclusive, named=named, callers=callers)
 
 
 def _ranked(seen: _Seen, elapsed: float, longest: float) -> tuple[Candidate, ...]:
@@ -186,9 +189,19 @@ def _together(pattern: str, seen: _Seen, elapsed: float, longest: float) -> Cand
         return None
     if pattern not in seen.behind:
         return _merged(items, elapsed)
+    if len({*seen.exclusive[pattern]}) > 1:
+        return _with_all_it_calls(items, seen.exclusive[pattern])
     # Of a row per size the last, which is the largest.
     item = items[-1] if is_sized(items[-1]) else _merged(items, elapsed)
     return told_apart(item, len(items), seen.behind[pattern], seen.text)
+
+
+def _with_all_it_calls(items: Sequence[Candidate], exclusive: Sequence[bool]) -> Candidate | None:
+    """Return the inclusive of the times that several tables have of a part; None where nothing tells them."""
+    if exclusive.count(False) > 1:  # those of regions, too
+        return None
+    ends = [(index, end) for index, end in ((0, "first"), (-1, "last")) if not exclusive[index]]
+    return replace(items[ends[0][0]], aggregate=ends[0][1]) if ends else None
 
 
 def _plausible(items: Sequence[Candidate], elapsed: float) -> Sequence[Candidate]:

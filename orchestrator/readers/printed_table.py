@@ -28,6 +28,9 @@ _NAME = re.compile(r"[A-Za-z]\w*|(?=.*\d)[A-Za-z]\S*(?: \S*[A-Za-z]\S*)*(?<![:=]
 _FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
 _WORDS = re.compile(r"\s+(?![(\[])")  # a unit in parentheses belongs to the word before it
 _TOTAL = word("total")
+# Columns that are called by what a time includes: `Incl. Avg`. Of counts, that stands behind the quantity.
+_BARE = re.compile(r"(?:incl|excl)(?:usive|\.)? ?(?:min|avg|mean|average|max)", re.IGNORECASE)
+_EXCLUSIVE = re.compile(r"\bexcl(?:usive|\b)", re.IGNORECASE)
 # Of several columns: all of a part, with what it calls, or else the mean over processes or calls.
 _PREFERRED = (_TOTAL, re.compile(rf"{word('inclusive|incl?').pattern}|\(I\)", re.IGNORECASE), MEAN)
 # Of rows that begin with a size: what is simulated has other names.
@@ -130,6 +133,15 @@ class _Above:
 
 
 @dataclass(frozen=True)
+class Row:
+    """The time in a row, how many numbers are behind it, and whether it is that of a part alone."""
+
+    time: Candidate
+    behind: int
+    is_exclusive: bool
+
+
+@dataclass(frozen=True)
 class Table:
     """What the header of a table may mean, likeliest first, and whether a row was seen."""
 
@@ -141,18 +153,24 @@ class Table:
 
     def resolved(self, line: str) -> Table:
         """Return the table whose columns are known from its first row, if a line is it."""
-        if self.above is not None and (numbers := _numbers(line)):
-            fits = len(numbers) in [column.number for column in self.columns]
-            column = None if fits else self.above.column(line)
+        if self.above is not None and _numbers(line):
+            column = None if self.fits(line) else self.above.column(line)
             return replace(self, columns=(*self.columns, *([column] if column else [])), above=None)
         if self.below is None or self.columns or (column := self.below.column(line)) is None:
             return self
         return replace(self, columns=(column,))
 
-    def of(self, line: str) -> tuple[Candidate, int] | None:
-        """Return the time in a row, and how many numbers are behind it."""
-        rows = ((column.of(line), column.number - column.index - 1) for column in self.columns)
-        return next(((found, behind) for found, behind in rows if found is not None), None)
+    def fits(self, line: str) -> bool:
+        """Return whether a line has as many numbers as a row."""
+        return len(_numbers(line)) in [column.number for column in self.columns]
+
+    def of(self, line: str) -> Row | None:
+        """Return the time in a row."""
+        for column in self.columns:
+            if (found := column.of(line)) is not None:
+                behind = column.number - column.index - 1
+                return Row(found, behind, bool(_EXCLUSIVE.search(column.heading)))
+        return None
 
 
 def table_of(line: str, before: str, above: Table | None, is_time: bool) -> Table | None:
@@ -174,7 +192,9 @@ def table_of(line: str, before: str, above: Table | None, is_time: bool) -> Tabl
         return None if ends else above
     has_groups = above is not None and above.below is not None
     if VALUE.search(line):
-        return above if has_groups and _numbers(line) else None  # a sum below some of the columns
+        # A sum below some of the columns, or a whole number in one of them, as where a routine takes no time.
+        number = len(_numbers(line))
+        return above if above and number and (has_groups or (number > 1 and above.fits(line))) else None
     is_caption = _CAPTION.match(line) or (has_groups and _RULE.fullmatch(before))
     return _below_groups(before, line) or _begun_by(line) or (above if is_caption else None)
 
@@ -244,4 +264,5 @@ def _unit(heading: str) -> float | None:
     """Return the seconds of the unit of a column; None where it holds no times."""
     if is_no_time(heading):
         return None
-    return unit_of(None, heading) or (1.0 if _HEADER.search(heading) else None)
+    is_time = _HEADER.search(heading) or _BARE.fullmatch(heading.strip())
+    return unit_of(None, heading) or (1.0 if is_time else None)

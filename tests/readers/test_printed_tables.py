@@ -372,3 +372,32 @@ def test_a_time_per_process_is_a_time() -> None:
         " solver               3.020         3.010         20\n"
     )
     assert read(text) == {"main": 3.02}
+
+
+def both(parts: dict[str, tuple[float, float]], number: int = 1) -> str:
+    """Tables of the times of parts alone, and of those with what they call, as profilers print them."""
+    return "\n\n".join(
+        "\n".join(
+            [
+                f"Name                 NCalls  {kind}. Min  {kind}. Avg  {kind}. Max   Max %",
+                "-" * 69,
+                *(
+                    f"{name:20} {12:6}  {pair[index] / 2:9.4g}  {pair[index]:9.4g}  {2.5:9.4g}  5.1%"
+                    for name, pair in parts.items()
+                ),
+                "-" * 69,
+            ]
+        )
+        for index, kind in [(0, "Excl"), (1, "Incl")] * number
+    )
+
+
+def test_of_tables_without_and_with_what_is_called_the_times_with_it_are_read() -> None:
+    first = both({"Grid::solve()": (1.25, 4.5), "Grid::idle()": (0, 0), "Grid::smooth()": (2.5, 3.25)})
+    other = both({"Grid::smooth()": (0.25, 0.75), "Grid::solve()": (0.5, 1.5), "Grid::copy()": (0.1, 0.1)})
+    assert read(first) == {"main": 4.5, "main->Grid smooth": 3.25}
+    assert read(first, other) == {"main": 1.5, "main->Grid smooth": 0.75}
+
+
+def test_of_tables_that_regions_repeat_nothing_is_read() -> None:
+    assert read(both({"Grid::solve()": (1.25, 4.5), "Grid::smooth()": (2.5, 3.25)}, number=2)) == {}
