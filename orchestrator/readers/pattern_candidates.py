@@ -20,7 +20,7 @@ from orchestrator.readers.printed_columns import (
     wall_below,
 )
 from orchestrator.readers.printed_line import VALUE, Candidate, of_line, printed, tick, word
-from orchestrator.readers.printed_table import is_sized, table_of, told_apart
+from orchestrator.readers.printed_table import is_sized, of_whole_row, table_of, told_apart
 
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\s*wall[ -]?clock\W*\d", re.IGNORECASE)  # what a clock shows, not what a part took
@@ -190,18 +190,24 @@ def _together(pattern: str, seen: _Seen, elapsed: float, longest: float) -> Cand
     if pattern not in seen.behind:
         return _merged(items, elapsed)
     if len({*seen.exclusive[pattern]}) > 1:
-        return _with_all_it_calls(items, seen.exclusive[pattern])
+        return _with_all_it_calls(pattern, seen)
     # Of a row per size the last, which is the largest.
     item = items[-1] if is_sized(items[-1]) else _merged(items, elapsed)
     return told_apart(item, len(items), seen.behind[pattern], seen.text)
 
 
-def _with_all_it_calls(items: Sequence[Candidate], exclusive: Sequence[bool]) -> Candidate | None:
-    """Return the inclusive of the times that several tables have of a part; None where nothing tells them."""
-    if exclusive.count(False) > 1:  # those of regions, too
-        return None
+def _with_all_it_calls(pattern: str, seen: _Seen) -> Candidate | None:
+    """Return the inclusive of the times that several tables have of a part; None where nothing tells them.
+
+    Profilers print further tables with the same names, of memory, say: in other runs, if not in this one.
+    """
+    items, exclusive = seen.items[pattern], seen.exclusive[pattern]
     ends = [(index, end) for index, end in ((0, "first"), (-1, "last")) if not exclusive[index]]
-    return replace(items[ends[0][0]], aggregate=ends[0][1]) if ends else None
+    if exclusive.count(False) > 1 or not ends:  # those of regions, too
+        return None
+    index, end = ends[0]
+    item = of_whole_row(replace(items[index], aggregate=end), seen.behind[pattern])
+    return item if len(re.findall(item.pattern, seen.text, re.MULTILINE)) == len(items) else None
 
 
 def _plausible(items: Sequence[Candidate], elapsed: float) -> Sequence[Candidate]:

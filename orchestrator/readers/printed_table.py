@@ -235,13 +235,18 @@ def told_apart(item: Candidate, number: int, behind: int, text: str) -> Candidat
     matches = re.findall(item.pattern, text, re.MULTILINE)
     if len(matches) == number:
         return item
-    whole = rf"{item.pattern}(?=(?:[ \t|%]+[^\s|%]+){{{behind}}}[ \t|%]*$)"  # a row of so many columns
-    if behind and len(re.findall(whole, text, re.MULTILINE)) == number:
-        return replace(item, pattern=whole)
+    whole = of_whole_row(item, behind)
+    if behind and len(re.findall(whole.pattern, text, re.MULTILINE)) == number:
+        return whole
     value = item.line.split()
     if number > 1 or not {matches[0], matches[-1]} & {*value}:
         return None
     return replace(item, aggregate="first" if matches[0] in value else "last")
+
+
+def of_whole_row(item: Candidate, behind: int) -> Candidate:
+    """Return a time in a row with exactly so many numbers behind it: other tables have other rows."""
+    return replace(item, pattern=rf"{item.pattern}(?=(?:[ \t|%]+[^\s|%]+){{{behind}}}[ \t|%]*$)")
 
 
 def _fields(parting: re.Pattern[str], line: str) -> list[str]:

@@ -397,6 +397,8 @@ def test_of_tables_without_and_with_what_is_called_the_times_with_it_are_read() 
     other = both({"Grid::smooth()": (0.25, 0.75), "Grid::solve()": (0.5, 1.5), "Grid::copy()": (0.1, 0.1)})
     assert read(first) == {"main": 4.5, "main->Grid smooth": 3.25}
     assert read(first, other) == {"main": 1.5, "main->Grid smooth": 0.75}
+    memory = f"{'Grid::solve()':20} {64:6} {64:6}   6649 KiB   6751 KiB   14 MiB\n"
+    assert read(first, other + memory) == read(first, other)
 
 
 def test_of_tables_that_regions_repeat_nothing_is_read() -> None:
