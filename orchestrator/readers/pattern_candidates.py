@@ -199,14 +199,15 @@ def _together(pattern: str, seen: _Seen, elapsed: float, longest: float) -> Cand
 def _with_all_it_calls(pattern: str, seen: _Seen) -> Candidate | None:
     """Return the inclusive of the times that several tables have of a part; None where nothing tells them.
 
-    Profilers print further tables with the same names, of memory, say: in other runs, if not in this one.
+    It is the largest one, also where further tables have the times in regions of the program, which are a
+    part of those in the first. Profilers print other tables with the same names, of memory, say: in other
+    runs, if not in this one.
     """
-    items, exclusive = seen.items[pattern], seen.exclusive[pattern]
-    ends = [(index, end) for index, end in ((0, "first"), (-1, "last")) if not exclusive[index]]
-    if exclusive.count(False) > 1 or not ends:  # those of regions, too
+    items = seen.items[pattern]
+    inclusive = [item for item, alone in zip(items, seen.exclusive[pattern], strict=True) if not alone]
+    if any(item.value > inclusive[0].value for item in items):  # those of steps, or the sum of all others
         return None
-    index, end = ends[0]
-    item = of_whole_row(replace(items[index], aggregate=end), seen.behind[pattern])
+    item = of_whole_row(replace(inclusive[0], aggregate="max"), seen.behind[pattern])
     return item if len(re.findall(item.pattern, seen.text, re.MULTILINE)) == len(items) else None
 
 

@@ -57,6 +57,8 @@ _DEVIATION, MEAN = word(_DEVIATIONS), word(_MEANS)
 # Names of columns that follow, which are no part of a label's: `Setup time: ave, stddev, min, max (sec)`.
 _STATISTIC = rf"(?:{_DEVIATIONS}|{_MEANS}|median|min|max|minimum|maximum)"
 _STATISTICS = word(rf"{_STATISTIC}(?:\s*[,/|]\s*{_STATISTIC})+")
+# Before three numbers, the last of which is that of the slowest process: `[min...avg...max]: 1 ... 2 ... 3`.
+_SPREAD = re.compile(r"\bmin *\.\.+ *(?:avg|mean) *\.\.+ *max\b\W*$", re.IGNORECASE)
 # Between a number and the one that it belongs to the label of: `Time for step 63 is 0.5`.
 _OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
@@ -127,6 +129,9 @@ def of_line(line: str) -> Iterator[Candidate]:
         unit = unit_of(_unit_behind(match), label)
         if unit is None or not re.search(r"[A-Za-z]", label) or is_no_time(label):
             continue
+        if len(matches) == 3 and _SPREAD.search(label):
+            yield candidate(line, matches[-1], unit)
+            return
         if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
             wall = candidate(line, following, PRINTED_UNITS.get(_unit_behind(following), unit))
             # A time alone stands before CPU: `h_psi :` and `h_psi:calbec :` are two clocks.

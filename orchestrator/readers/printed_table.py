@@ -31,8 +31,10 @@ _TOTAL = word("total")
 # Columns that are called by what a time includes: `Incl. Avg`. Of counts, that stands behind the quantity.
 _BARE = re.compile(r"(?:incl|excl)(?:usive|\.)? ?(?:min|avg|mean|average|max)", re.IGNORECASE)
 _EXCLUSIVE = re.compile(r"\bexcl(?:usive|\b)", re.IGNORECASE)
+# Of these the slowest process counts, by whose times such tables are sorted.
+_SLOWEST = re.compile(rf"(?=.*\bmax)(?:{_BARE.pattern})", re.IGNORECASE)
 # Of several columns: all of a part, with what it calls, or else the mean over processes or calls.
-_PREFERRED = (_TOTAL, re.compile(rf"{word('inclusive|incl?').pattern}|\(I\)", re.IGNORECASE), MEAN)
+_PREFERRED = (_TOTAL, re.compile(rf"{word('inclusive|incl?').pattern}|\(I\)", re.IGNORECASE), _SLOWEST, MEAN)
 # Of rows that begin with a size: what is simulated has other names.
 _MEASURED = word("latency|elapsed|duration|wall|walltime|wtime|runtime|cpu")
 _SIZED = re.compile(r"\s*\d+\s")

@@ -374,7 +374,7 @@ def test_a_time_per_process_is_a_time() -> None:
     assert read(text) == {"main": 3.02}
 
 
-def both(parts: dict[str, tuple[float, float]], number: int = 1) -> str:
+def both(parts: dict[str, tuple[float, float]]) -> str:
     """Tables of the times of parts alone, and of those with what they call, as profilers print them."""
     return "\n\n".join(
         "\n".join(
@@ -382,24 +382,35 @@ def both(parts: dict[str, tuple[float, float]], number: int = 1) -> str:
                 f"Name                 NCalls  {kind}. Min  {kind}. Avg  {kind}. Max   Max %",
                 "-" * 69,
                 *(
-                    f"{name:20} {12:6}  {pair[index] / 2:9.4g}  {pair[index]:9.4g}  {2.5:9.4g}  5.1%"
+                    f"{name:20} {12:6}  {pair[k] / 4:9.4g}  {pair[k] / 2:9.4g}  {pair[k]:9.4g}  5.1%"
                     for name, pair in parts.items()
                 ),
                 "-" * 69,
             ]
         )
-        for index, kind in [(0, "Excl"), (1, "Incl")] * number
+        for k, kind in [(0, "Excl"), (1, "Incl")]
     )
 
 
-def test_of_tables_without_and_with_what_is_called_the_times_with_it_are_read() -> None:
+def test_of_tables_without_and_with_what_is_called_the_slowest_process_with_it_is_read() -> None:
     first = both({"Grid::solve()": (1.25, 4.5), "Grid::idle()": (0, 0), "Grid::smooth()": (2.5, 3.25)})
     other = both({"Grid::smooth()": (0.25, 0.75), "Grid::solve()": (0.5, 1.5), "Grid::copy()": (0.1, 0.1)})
     assert read(first) == {"main": 4.5, "main->Grid smooth": 3.25}
     assert read(first, other) == {"main": 1.5, "main->Grid smooth": 0.75}
     memory = f"{'Grid::solve()':20} {64:6} {64:6}   6649 KiB   6751 KiB   14 MiB\n"
     assert read(first, other + memory) == read(first, other)
+    total = "Total time across processes [min...avg...max]: 4.25 ... 4.5 ... 4.75\n\n"
+    assert read(total + first)["main"] == 4.75
 
 
-def test_of_tables_that_regions_repeat_nothing_is_read() -> None:
-    assert read(both({"Grid::solve()": (1.25, 4.5), "Grid::smooth()": (2.5, 3.25)}, number=2)) == {}
+def test_of_tables_that_regions_repeat_the_times_in_all_of_the_run_are_read() -> None:
+    whole = both({"Grid::solve()": (1.25, 4.5), "Grid::smooth()": (2.5, 3.25)})
+    first = both({"Grid::solve()": (0.75, 3.5), "Grid::smooth()": (1.5, 2.25)})
+    second = both({"Grid::smooth()": (0.5, 0.5)})
+    text = f"{whole}\nBEGIN REGION one\n{first}\nBEGIN REGION two\n{second}"
+    assert read(text) == read(whole, text) == {"main": 4.5, "main->Grid smooth": 3.25}
+
+
+def test_of_tables_after_every_step_nothing_is_read() -> None:
+    steps = [both({"Grid::solve()": (0.5, 1.5 + k)}) for k in range(3)]
+    assert read("\n".join(steps)) == {}
