@@ -21,7 +21,7 @@ from orchestrator.executors.base import DISK, services
 from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.replay import apply
-from orchestrator.journal.state import InFlight, RunStatus, State
+from orchestrator.journal.state import NO_VALIDATION, InFlight, RunStatus, State
 from orchestrator.journal.writer import Journal, waited
 from orchestrator.models.base import Model
 from orchestrator.policy import decide, elsewhere, stop_rules
@@ -279,6 +279,8 @@ class Controller:
         gained = self._runtime.gain(quality, Quality(smape=self.state.smape, width=self.state.width))
         measured = any(self.state.runs[run].status is RunStatus.MEASURED for run in self.state.queue)
         machine = findings(self.state)
+        if (missing := self._runtime.no_validation(self.state, self._models)) is not None:
+            machine |= {NO_VALIDATION: missing}
         completed = events.RoundCompleted(
             round=number,
             smape=quality.smape,

@@ -26,7 +26,7 @@ from orchestrator.journal.state import InFlight, State
 from orchestrator.journal.writer import Patience, persistently, writing
 from orchestrator.models.base import Model, Modeler
 from orchestrator.policy import effort_runs, progress, reference
-from orchestrator.policy.budget import kept_for_validation
+from orchestrator.policy.budget import kept_for_validation, no_validation
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
@@ -164,6 +164,10 @@ class Runtime:
     def kept(self, state: State, models: tuple[Model, ...]) -> float:
         """Return the core-seconds that are kept back for the validation."""
         return kept_for_validation(state, self.policy, self.estimates(state, models))
+
+    def no_validation(self, state: State, models: tuple[Model, ...]) -> str | None:
+        """Return why the validation is not made as models stand, or None."""
+        return no_validation(state, self.policy, self.estimates(state, models))
 
     def propose(self, state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
         """Return the strategy's choices for the next round.

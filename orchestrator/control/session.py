@@ -43,13 +43,9 @@ from orchestrator.journal import events
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.file import holds_campaign
 from orchestrator.journal.replay import apply, replay
-from orchestrator.journal.state import State, validation_run
+from orchestrator.journal.state import State
 from orchestrator.journal.writer import Boundary, Journal
-from orchestrator.models.base import Model
-from orchestrator.policy import failing
-from orchestrator.policy.budget import kept_for_validation, occupied
 from orchestrator.report import advice
-from orchestrator.units import format_cost, in_unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +205,8 @@ class _Session:
         models = None
         if changed and _is_validation_open(runtime, known):
             models = runtime.fit(known)
-            if (missing := _no_validation(runtime, known, models)) is not None:
-                hooks.remark(missing)
+            if (missing := runtime.no_validation(known, models)) is not None:
+                hooks.remark(f"validate: true, but {missing}")
         self.notifier.begin(known)
         interrupted = hooks.interrupted if hooks.begin else lambda: True
         return loop.run(runtime, self.journal, known, self._listen, interrupted, models)
@@ -308,26 +304,6 @@ def _is_validation_open(runtime: Runtime, known: State) -> bool:
     """Return whether a campaign that has models is still to make its validation."""
     wanted = runtime.policy.validation_point is not None
     return wanted and known.validation is None and known.rounds_completed > 0
-
-
-def _no_validation(runtime: Runtime, known: State, models: tuple[Model, ...]) -> str | None:
-    """Return why a campaign cannot make the validation that it asks for under its new rules, or None.
-
-    That is no reason to refuse them: models may still change, and the figures at the end decide.
-    """
-    point, estimates = runtime.policy.validation_point, runtime.estimates(known, models)
-    if point is None or kept_for_validation(known, runtime.policy, estimates):
-        return None
-    if why := failing.why_not(point, failing.regions(known)):
-        return f"validate: true, but the run at {point} is not made: {why}; nothing is kept back for it"
-    need, budget = estimates.least(known, validation_run(known, point)), runtime.policy.budget
-    unit = runtime.policy.unit
-    return (
-        f"validate: true, but as models stand the run at {point} ({occupied(need)}) "
-        f"needs {format_cost(need.reserved, unit)}, and {in_unit(budget - known.spent, unit)} of "
-        f"{in_unit(budget, unit)} are left: it is not made unless stop.budget is at least "
-        f"{format_cost(known.spent + need.reserved, unit)}; nothing is kept back for it"
-    )
 
 
 def _campaign_started(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:

@@ -209,9 +209,10 @@ class RoundCompleted:
     the round; ``gain`` says why: see `orchestrator.policy.progress.gain`. ``noise`` is the relative width of
     the range that holds 90 % of single runs at P₊. ``narrow`` says that ``width`` is as small as the noise
     permits: see `orchestrator.policy.progress.enough`. ``machine``: what is known about the machine and its
-    measurements, a sentence by kind (see `orchestrator.policy.machine.findings`); ``news``: the kinds that no
-    earlier round had. ``targets``: without P₊, the number of random points of which ``width``, ``widest`` and
-    ``noise`` are medians. ``kept``: core-seconds that are kept back for the validation.
+    measurements, a sentence by kind (see `orchestrator.policy.machine.findings`), and why no validation can
+    follow; ``news``: the kinds that no earlier round had. ``targets``: without P₊, the number of random
+    points of which ``width``, ``widest`` and ``noise`` are medians. ``kept``: core-seconds that are kept back
+    for the validation.
     """
 
     round: int

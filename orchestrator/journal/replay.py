@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import singledispatch
@@ -14,6 +14,7 @@ import immutables
 from orchestrator.journal import allocations, attempt_end, discards, events, executables, setbacks
 from orchestrator.journal.codec import Entry
 from orchestrator.journal.state import (
+    NO_VALIDATION,
     OF_VALUES,
     READ_AGAIN,
     UNREADABLE,
@@ -105,6 +106,7 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
         state = state._replace(
             allocation=1.0, in_flight=_recounted(state.in_flight), unconfirmed=_recounted(state.unconfirmed)
         )
+    state = _without_findings(state, {NO_VALIDATION})
     # Runs may have been skipped because the campaign was about to stop: the new rules may propose them again.
     begun = [run for run in state.queue[: state.next] if state.runs[run].status is not RunStatus.SKIPPED]
     return state._replace(
@@ -317,7 +319,7 @@ def _outage_ended(event: events.OutageEnded, state: State) -> State:
 @_apply.register
 def _validation_proposed(event: events.ValidationProposed, state: State) -> State:
     known = state.runs.get(event.run, RunState())
-    return state._replace(
+    return _without_findings(state, {NO_VALIDATION})._replace(  # what becomes of it stands with its run
         validation=event.run,
         # Attempts that were made before a campaign was resumed keep their directories and their cost. The
         # limits that they reached, and the memory that they lacked, are known not to suffice.
@@ -366,7 +368,7 @@ def _reread_completed(event: events.RereadCompleted, state: State) -> State:
     recovered = {run for run, item in state.reread.items() if item.recovered}
     for run, item in state.reread.items():
         runs[run] = _as_read_again(runs[run], item)
-    outdated = OF_VALUES if state.reread else frozenset[str]()
+    state = _without_findings(state, OF_VALUES if state.reread else ())
     discarded = state.discarded.mutate()
     for run in event.runs:
         discarded[run] = discarded[run]._replace(rereads=state.rereads + 1)
@@ -381,13 +383,19 @@ def _reread_completed(event: events.RereadCompleted, state: State) -> State:
         failed=tuple(run for run in state.failed if run not in recovered),
         infeasible=state.infeasible - {run.point for run in recovered if run.kind == "time"},
         consecutive_given_up=0 if recovered else state.consecutive_given_up,
-        machine={kind: text for kind, text in state.machine.items() if kind not in outdated},
-        remarked=state.remarked - outdated,
         reread=immutables.Map(),
         rereads=state.rereads + 1,
         discarded=discarded.finish(),
     )
     return discards.undecided(state) if event.attempts else state
+
+
+def _without_findings(state: State, kinds: Collection[str]) -> State:
+    """Return the state without findings of some kinds: each is reported if it is found again."""
+    return state._replace(
+        machine={kind: text for kind, text in state.machine.items() if kind not in kinds},
+        remarked=state.remarked - frozenset(kinds),
+    )
 
 
 def _as_read_again(item: RunState, event: events.AttemptReread) -> RunState:

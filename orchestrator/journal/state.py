@@ -22,6 +22,7 @@ FAILURE_RULES = ("failures", "failure_rate")  # whoever resumes a campaign after
 ONLY_ZEROS, WRONG_UNIT, NOT_MEASURED = "only zeros", "wrong unit", "no measured time"
 FEW_DIGITS = "few digits"
 GIVEN_TIME = "a given time"
+NO_VALIDATION = "no validation"
 OF_VALUES = frozenset({ONLY_ZEROS, WRONG_UNIT, NOT_MEASURED, FEW_DIGITS})
 """Kinds of findings about the values that were read: no longer known once they are read again."""
 SIMULATED = "simulated"  # the executor of a rehearsal, and the host of its runs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.journal.state import State, validation_run
+from orchestrator.journal.state import State, measured_before, validation_run
 from orchestrator.policy import failing
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.rules import Policy
@@ -20,17 +20,40 @@ def kept_for_validation(state: State, policy: Policy, estimates: Estimates) -> f
     That is its reservation by what is known now. Where that is more than a share of what is left, because the
     models are not certain yet, it is that share, but never less than the validation needs if it takes as long
     as expected. Else uncertain models would end the measurements that make them certain. Nothing is kept back
-    where even that exceeds what is left, or where the program fails at that point.
+    where `no_validation` says why that run is not made.
     """
     if policy.validation_point is None or state.validation is not None:
         return 0.0
-    if failing.why_not(policy.validation_point, failing.regions(state)):
+    if no_validation(state, policy, estimates) is not None:
         return 0.0
     run, left = validation_run(state, policy.validation_point), policy.budget - state.spent
     least = estimates.least(state, run).reserved
-    if least > left:
-        return 0.0
     return max(least, min(estimates.reservation(state, run).reserved, VALIDATION_SHARE * left))
+
+
+def no_validation(state: State, policy: Policy, estimates: Estimates) -> str | None:
+    """Return why the validation is not made if the campaign ends with what is known now, in words.
+
+    None where it can be made, is not wanted, or was proposed. That is no decision: models may still change.
+    """
+    point, unit = policy.validation_point, policy.unit
+    if point is None or state.validation is not None:
+        return None
+    run, left = validation_run(state, point), policy.budget - state.spent
+    why = failing.why_not(point, failing.regions(state))
+    if not why and not measured_before(state, run):
+        why = estimates.points[point].too_long
+    if why:
+        return f"the run at {point} is not made: {why}; nothing is kept back for it"
+    need = estimates.least(state, run)
+    if need.reserved <= left:
+        return None
+    return (
+        f"as models stand the run at {point} ({occupied(need)}) needs {format_cost(need.reserved, unit)}, "
+        f"and {in_unit(left, unit)} of {in_unit(policy.budget, unit)} are left: it is not made unless "
+        f"stop.budget is at least {format_cost(state.spent + need.reserved, unit)}; nothing is kept back "
+        "for it"
+    )
 
 
 def occupied(need: Reservation) -> str:

@@ -13,7 +13,7 @@ from orchestrator.campaign import loader
 from orchestrator.control import existing
 from orchestrator.journal import events
 from orchestrator.journal.events import ControllerStopped
-from orchestrator.journal.file import FILE_NAME
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.writer import Journal
 from orchestrator.report.status_text import render
 from orchestrator.types import Attempt, Point, Run
@@ -244,6 +244,28 @@ def test_a_validation_that_was_not_made_is_told() -> None:
     assert status["no_validation"] in " ".join(run("status", "rehearsal").out.split())
     warnings = run("report", "rehearsal", "--json").document["head"]["warnings"]
     assert any(warning.startswith(told) for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ("", "as models stand the run at P(p=216, s=35) (216 cores for up to"),
+        ("measure: {time_limit: 2 min}\n", "the run at P(p=216, s=35) is not made: it takes"),
+    ],
+)
+def test_a_validation_that_cannot_be_made_is_told_when_models_say_so(rules: str, why: str) -> None:
+    budget = "200 core-hours" if rules else "3 core-hours"
+    text = SIMULATED.replace("0.2 * log2(p)", "5e-3 * p**2").replace("5 core-hours", budget)
+    text = text.replace("failure_rate: 0.1", "failure_rate: 0") + "validate: true\n" + rules
+    write_campaign(Path.cwd(), text, None)
+    status = run("run", "campaign.yaml", "--json").document
+    assert status["no_validation"] and "no validation" not in status["machine"], "it is said once"
+    entries = read(Path("rehearsal") / FILE_NAME)
+    told = [entry.event for entry in entries if isinstance(entry.event, events.RoundCompleted)]
+    assert told[0].machine["no validation"].startswith(why) and told[0].news == ("no validation",)
+    assert len(told) > 1 and not any("no validation" in event.news for event in told[1:])
+    assert all(event.kept == 0 for event in told), "nothing is kept back in vain"
+    assert run("log", "rehearsal").out.count("no validation: ") == 1
 
 
 def test_without_a_measurement_nothing_is_validated() -> None:
