@@ -239,7 +239,7 @@ def _line(line: str, pattern: str) -> _Line:
     line = line.expandtabs()
     number = VALUE.search(line)
     label = line[: number.start() if number else None].rstrip(" .:=|")
-    return _Line(len(label) - len(label.lstrip()), len(label), pattern)
+    return _Line(len(label) - len(label.lstrip(" *")), len(label), pattern)  # `*` marks some rows
 
 
 def _outline(block: Sequence[_Line]) -> Iterator[tuple[str, str]]:

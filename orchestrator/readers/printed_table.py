@@ -38,6 +38,8 @@ _PREFERRED = (_TOTAL, re.compile(rf"{word('inclusive|incl?').pattern}|\(I\)", re
 # Of rows that begin with a size: what is simulated has other names.
 _MEASURED = word("latency|elapsed|duration|wall|walltime|wtime|runtime|cpu")
 _SIZED = re.compile(r"\s*\d+\s")
+# What stands in place of a number, or behind one and tells of which process it is: `-`, `(     1)`.
+_NO_NUMBER, _OF_PROCESS = re.compile(r"(?<=\s)-(?=\s)"), re.compile(r"(?<=\d )\( *\d+(?: +\d+)?\)")
 _IS_NUMBER = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?").fullmatch
 
 
@@ -59,15 +61,16 @@ class _Column:
         """Return the time in a row: a label, and as many numbers as the header has columns."""
         if _SIZED.match(line):
             return self._of_size(line)
-        numbers = _numbers(line)
+        text, numbers = _row(line, self.number)
         if len(numbers) != self.number:
             return None
         if self.unit == 1 and re.fullmatch(r"\d+", numbers[self.index][0]):
             return None  # a count among times
         name = line[: numbers[0].start()].strip()
-        return candidate(
-            line, numbers[self.index], self.unit, name=name if _NAME.fullmatch(name) else "", is_row=True
+        found = candidate(
+            text, numbers[self.index], self.unit, name=name if _NAME.fullmatch(name) else "", is_row=True
         )
+        return replace(found, line=line.strip())
 
     def _of_size(self, line: str) -> Candidate | None:
         """Return the time in a row that begins with a size, where the header says that it was measured."""
@@ -90,8 +93,20 @@ def _numbers(line: str) -> list[re.Match[str]]:
     numbers = list(VALUE.finditer(line))
     between = [line[a.end() : b.start()] for a, b in pairwise(numbers)]
     between += [line[numbers[-1].end() :]] if numbers else []
-    is_row = re.match(r"[\s|]*[A-Za-z]", line) and not any(text.strip(" \t|%") for text in between)
+    is_row = re.match(r"[\s|*]*[A-Za-z]", line) and not any(text.strip(" \t|%") for text in between)
     return numbers if is_row else []
+
+
+def _row(line: str, number: int | None = None) -> tuple[str, list[re.Match[str]]]:
+    """Return a row and its numbers: with one in place of each sign for none, if it has not so many as it is.
+
+    ``number``: how many a row has; by default any.
+    """
+    numbers = _numbers(line)
+    if len(numbers) == number or (numbers and number is None):
+        return line, numbers
+    text = _NO_NUMBER.sub("0", _OF_PROCESS.sub(lambda found: " " * len(found[0]), line))
+    return text, _numbers(text)
 
 
 @dataclass(frozen=True)
@@ -121,17 +136,24 @@ class _Above:
     """
 
     words: tuple[tuple[int, str], ...]
+    labels: int  # where the heading of the labels ends, if there is one
 
     def column(self, line: str) -> _Column | None:
         """Return the column of times above the numbers of a row; None where the words are not above them."""
-        numbers = _numbers(line)
+        numbers = _row(line)[1]
+        least = 0 if self.begins_with(numbers[0]) else self.labels
+        words = [(at, word) for at, word in self.words if at >= least]
         ends = [item.end() for item in numbers]
         fields = [
-            " ".join(word for at, word in self.words if begin <= at < end)
-            for begin, end in pairwise([0, *ends])
+            " ".join(word for at, word in words if begin <= at < end) for begin, end in pairwise([0, *ends])
         ]
-        is_above = all(fields) and self.words[-1][0] < ends[-1]
+        is_above = all(fields) and words[-1][0] < ends[-1]
         return _column(["", *fields]) if is_above else None
+
+    def begins_with(self, number: re.Match[str]) -> bool:
+        """Tell whether the first word stands above the first number: the labels have no heading then."""
+        at, word = self.words[0]
+        return at < number.end() and number.start() < at + len(word)
 
 
 @dataclass(frozen=True)
@@ -155,16 +177,19 @@ class Table:
 
     def resolved(self, line: str) -> Table:
         """Return the table whose columns are known from its first row, if a line is it."""
-        if self.above is not None and _numbers(line):
-            column = None if self.fits(line) else self.above.column(line)
-            return replace(self, columns=(*self.columns, *([column] if column else [])), above=None)
+        if self.above is not None and (numbers := _row(line)[1]):
+            column = None
+            if (unlabelled := self.above.begins_with(numbers[0])) or not self.fits(line):
+                column = self.above.column(line)
+            known = () if unlabelled and column else self.columns
+            return replace(self, columns=(*known, *([column] if column else [])), above=None)
         if self.below is None or self.columns or (column := self.below.column(line)) is None:
             return self
         return replace(self, columns=(column,))
 
     def fits(self, line: str) -> bool:
         """Return whether a line has as many numbers as a row."""
-        return len(_numbers(line)) in [column.number for column in self.columns]
+        return any(len(_row(line, column.number)[1]) == column.number for column in self.columns)
 
     def of(self, line: str) -> Row | None:
         """Return the time in a row."""
@@ -195,7 +220,7 @@ def table_of(line: str, before: str, above: Table | None, is_time: bool) -> Tabl
     has_groups = above is not None and above.below is not None
     if VALUE.search(line):
         # A sum below some of the columns, or a whole number in one of them, as where a routine takes no time.
-        number = len(_numbers(line))
+        number = len(_row(line)[1])
         return above if above and number and (has_groups or (number > 1 and above.fits(line))) else None
     is_caption = _CAPTION.match(line) or (has_groups and _RULE.fullmatch(before))
     return _below_groups(before, line) or _begun_by(line) or (above if is_caption else None)
@@ -228,8 +253,8 @@ def _begun_by(line: str) -> Table | None:
     columns = tuple(column for fields in splits if (column := _column(fields)) is not None)
     if not columns:
         return None
-    names = re.compile(r"\S+").finditer(line, line.index(splits[0][1]))  # behind the heading of the labels
-    return Table(columns, above=_Above(tuple((name.start(), name[0]) for name in names)))
+    words = tuple((word.start(), word[0]) for word in re.finditer(r"\S+", line))
+    return Table(columns, above=_Above(words, labels=line.index(splits[0][1])))
 
 
 def told_apart(item: Candidate, number: int, behind: int, text: str) -> Candidate | None:

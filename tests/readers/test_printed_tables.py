@@ -414,3 +414,37 @@ def test_of_tables_that_regions_repeat_the_times_in_all_of_the_run_are_read() ->
 def test_of_tables_after_every_step_nothing_is_read() -> None:
     steps = [both({"Grid::solve()": (0.5, 1.5 + k)}) for k in range(3)]
     assert read("\n".join(steps)) == {}
+
+
+# Names of columns without a heading of the labels, and signs in place of numbers.
+INDENTED = """\
+Stats for thread 0:
+                   Called  Recurse     Wall      max      min %_of_all
+  all                   1     -       1.250    1.250    1.250   100.00
+    run_loop            1     -       1.125    1.125    1.125    90.00
+*     halo copy       120        3    0.500 5.00e-03 1.25e-03    40.00
+      physics         120     -    7.25e-02 1.25e-03 5.00e-04     5.80
+
+Overhead sum =  2.87e-06 wallclock seconds
+"""
+
+
+def test_columns_may_begin_above_the_first_numbers_and_rows_have_signs_for_none() -> None:
+    assert read(INDENTED) == {
+        "main": 1.25,
+        "main->run_loop": 1.125,
+        "main->run_loop->halo copy": 0.5,
+        "main->run_loop->physics": 0.0725,
+    }
+    other = INDENTED.replace("120     -   ", "120        7").replace("120        3", "120     -   ")
+    assert read(INDENTED, other) == read(INDENTED)
+    assert times(INDENTED)[0].line == "all                   1     -       1.250    1.250    1.250   100.00"
+
+
+def test_of_which_process_a_time_is_stands_behind_it() -> None:
+    text = (
+        "name            ncalls nranks mean_time   std_dev   wallmax (rank  )   wallmin (rank  )\n"
+        "total                4      4     2.500     0.125     2.750 (    11)     2.250 (     0)\n"
+        "run loop            40      4     1.500     0.125     1.750 (     3)     1.250 (     0)\n"
+    )
+    assert read(text) == {"main": 2.5, "main->run loop": 1.5}
