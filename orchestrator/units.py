@@ -43,9 +43,9 @@ PRINTED_SECONDS = " *s(?:ec(?:ond)?s?)?"
 """Matches that unit."""
 PRINTED_UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("us", "µs", "usec", "microsecond", "microseconds"), 1e-6),
-    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("ms", "msec", "millisecs", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "usec", "microsecs", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nanosecs", "nanosecond", "nanoseconds"), 1e-9),
     **dict.fromkeys(("minute", "minutes"), 60.0),
 }
 """Seconds of the units that programs print behind a number."""

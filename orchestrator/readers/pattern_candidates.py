@@ -20,7 +20,7 @@ from orchestrator.readers.printed_columns import (
     wall_below,
 )
 from orchestrator.readers.printed_line import VALUE, Candidate, of_line, printed, tick, word
-from orchestrator.readers.printed_table import is_sized, of_whole_row, table_of, told_apart
+from orchestrator.readers.printed_table import caption_of, is_sized, of_whole_row, table_of, told_apart
 
 _SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\s*wall[ -]?clock\W*\d", re.IGNORECASE)  # what a clock shows, not what a part took
@@ -118,7 +118,7 @@ def _seen(text: str) -> _Seen:
     parts, totals = defaultdict[str, list[Candidate]](list), defaultdict[str, list[Candidate]](list)
     behind, named, blocks = dict[str, int](), set[str](), [list[_Line]()]
     exclusive = defaultdict[str, list[bool]](list)
-    table, labelled, commas, counted, above = None, None, None, False, ""
+    table, labelled, commas, counted, above, caption = None, None, None, False, "", ""
     for line in text.splitlines():
         counted = counted_rows(line, counted)
         if counted and (of_timer := counted_time(line)) is not None:
@@ -147,7 +147,8 @@ def _seen(text: str) -> _Seen:
         for candidate in candidates:
             of_all = totals if _names_the_whole(candidate) and _follows_a_number(candidate) else parts
             of_all[candidate.pattern].append(candidate)
-        above, table = line, table_of(line, above, table, bool(candidates))
+        table = table_of(line, above, caption, table, bool(candidates))
+        above, caption = line, caption_of(line, caption)
     parts |= totals if len(totals) == 1 else {}  # beside several parts it is the time so far
     callers = {part: caller for block in blocks for part, caller in _outline(block)}
     return _Seen(text=text, items=parts, behind=behind, exclusive=exclusive, named=named, callers=callers)

@@ -258,12 +258,16 @@ def unit_of(after: str | None, label: str) -> float | None:
         return PRINTED_UNITS[after]
     if after in _OTHER_UNITS:
         return None
-    words = (found[1] or found[2] for found in _UNIT_IN_LABEL.finditer(label))
-    named = [PRINTED_UNITS[word] for word in words if word in PRINTED_UNITS]
-    if named:
-        return named[-1]
+    if (named := named_unit(label)) is not None:
+        return named
     is_timed = _OF_TIME.fullmatch(label) or _TIMED.search(_WITHIN.sub(" ", label))
     return 1.0 if is_timed else None
+
+
+def named_unit(label: str) -> float | None:
+    """Return the seconds of the unit that a label names, if it does."""
+    words = (found[1] or found[2] for found in _UNIT_IN_LABEL.finditer(label))
+    return next((PRINTED_UNITS[word] for word in reversed([*words]) if word in PRINTED_UNITS), None)
 
 
 def printed(item: Candidate) -> str:

@@ -14,15 +14,19 @@ from orchestrator.readers.printed_line import (
     candidate,
     has_unit,
     is_no_time,
+    named_unit,
     unit_of,
     word,
     words_of,
 )
+from orchestrator.units import PRINTED_UNITS
 
 _HEADER = word("times?|timings?|timers?|seconds")
 _GROUP = re.compile(r"\S+(?: \S+)*")
 _CAPTION = re.compile(r"\s*[-=*]{3,}\s*\w")  # between a header and its rows: `--- Stage 0: Main`
 _RULE = re.compile(r"\s*[-=*]{3,}\s*")
+# The unit of the times of a whole table: `Total time (sorted, milliseconds)`.
+_UNIT_OF_ALL = re.compile(r"[(\[](?:[^()\[\]]*[ ,])?([a-zµ]+) *[)\]]")
 # Names that are the same in every run, with their numbers: `make_m2s`, `PME 3D-FFT`; not `Step 7`.
 _NAME = re.compile(r"[A-Za-z]\w*|(?=.*\d)[A-Za-z]\S*(?: \S*[A-Za-z]\S*)*(?<![:=])")
 _FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
@@ -30,6 +34,7 @@ _WORDS = re.compile(r"\s+(?![(\[])")  # a unit in parentheses belongs to the wor
 _TOTAL = word("total")
 # Columns that are called by what a time includes: `Incl. Avg`. Of counts, that stands behind the quantity.
 _BARE = re.compile(r"(?:incl|excl)(?:usive|\.)? ?(?:min|avg|mean|average|max)", re.IGNORECASE)
+_UNIT_ALONE = re.compile(r"[a-z]*sec(?:s|onds?)?", re.IGNORECASE)  # a heading of nothing else: `microSecs`
 _EXCLUSIVE = re.compile(r"\bexcl(?:usive|\b)", re.IGNORECASE)
 # Of these the slowest process counts, by whose times such tables are sorted.
 _SLOWEST = re.compile(rf"(?=.*\bmax)(?:{_BARE.pattern})", re.IGNORECASE)
@@ -137,6 +142,7 @@ class _Above:
 
     words: tuple[tuple[int, str], ...]
     labels: int  # where the heading of the labels ends, if there is one
+    unit: float  # of a heading that names none
 
     def column(self, line: str) -> _Column | None:
         """Return the column of times above the numbers of a row; None where the words are not above them."""
@@ -148,7 +154,7 @@ class _Above:
             " ".join(word for at, word in words if begin <= at < end) for begin, end in pairwise([0, *ends])
         ]
         is_above = all(fields) and words[-1][0] < ends[-1]
-        return _column(["", *fields]) if is_above else None
+        return _column(["", *fields], self.unit) if is_above else None
 
     def begins_with(self, number: re.Match[str]) -> bool:
         """Tell whether the first word stands above the first number: the labels have no heading then."""
@@ -200,13 +206,20 @@ class Table:
         return None
 
 
-def table_of(line: str, before: str, above: Table | None, is_time: bool) -> Table | None:
+def caption_of(line: str, above: str) -> str:
+    """Return what stands above the next line, be there a rule between or not."""
+    return above if _RULE.fullmatch(line) else line
+
+
+def table_of(line: str, before: str, caption: str, above: Table | None, is_time: bool) -> Table | None:
     """Return the table that a line begins, or goes on with; None where there is none.
 
     Parameters
     ----------
     line, before
         The line, and the one before it.
+    caption
+        What stands above the line, which may name the unit of a table.
     above
         The table that goes on there.
     is_time
@@ -223,13 +236,13 @@ def table_of(line: str, before: str, above: Table | None, is_time: bool) -> Tabl
         number = len(_row(line)[1])
         return above if above and number and (has_groups or (number > 1 and above.fits(line))) else None
     is_caption = _CAPTION.match(line) or (has_groups and _RULE.fullmatch(before))
-    return _below_groups(before, line) or _begun_by(line) or (above if is_caption else None)
+    return _below_groups(before, line) or _begun_by(line, caption) or (above if is_caption else None)
 
 
 def _below_groups(before: str, line: str) -> Table | None:
     """Return the table whose header has two lines: groups of columns, and the names of the columns.
 
-    ``Time (sec)`` above ``Max Ratio``, say. Of several groups with times the total counts.
+    ``Time (sec)`` above ``Max Ratio``, say. Of several groups with times the total counts, or else the mean.
     """
     groups = list(_GROUP.finditer(before))  # the first one is the heading of the labels
     names = list(re.finditer(r"\S+", line))
@@ -238,23 +251,32 @@ def _below_groups(before: str, line: str) -> Table | None:
     timed = [(group, unit) for group in groups[1:] if (unit := _unit(group[0])) is not None]
     if not timed:
         return None
-    group, unit = next((item for item in timed if _TOTAL.search(item[0][0])), timed[0])
+    means = [name for name in names if MEAN.fullmatch(name[0])]
+    totals = (item for item in timed if _TOTAL.search(item[0][0]))
+    of_means = (item for item in timed if any(_is_below(name, item[0]) for name in means))
+    group, unit = next(totals, next(of_means, timed[0]))
     return Table((), below=_Below(group.start(), group.end(), unit))
 
 
-def _begun_by(line: str) -> Table | None:
+def _is_below(name: re.Match[str], group: re.Match[str]) -> bool:
+    return name.start() < group.end() and group.start() < name.end()
+
+
+def _begun_by(line: str, caption: str) -> Table | None:
     """Return the table whose header a line is."""
+    named = [] if is_no_time(caption) else _UNIT_OF_ALL.findall(caption)
+    unit = next((PRINTED_UNITS[unit] for unit in named if unit in PRINTED_UNITS), 1.0)
     splits = (_fields(_FIELDS, line), _fields(_WORDS, line))
     if len(splits[0]) == 1:
         is_header = line.rstrip().endswith(":") or has_unit(line)
         if not is_header or not _HEADER.search(line) or is_no_time(line):
             return None
         return Table((_Column(0, 1, unit_of(None, line) or 1.0),))
-    columns = tuple(column for fields in splits if (column := _column(fields)) is not None)
+    columns = tuple(column for fields in splits if (column := _column(fields, unit)) is not None)
     if not columns:
         return None
     words = tuple((word.start(), word[0]) for word in re.finditer(r"\S+", line))
-    return Table(columns, above=_Above(words, labels=line.index(splits[0][1])))
+    return Table(columns, above=_Above(words, line.index(splits[0][1]), unit))
 
 
 def told_apart(item: Candidate, number: int, behind: int, text: str) -> Candidate | None:
@@ -280,9 +302,9 @@ def _fields(parting: re.Pattern[str], line: str) -> list[str]:
     return [field for field in parting.split(line.strip()) if re.search(r"[\w%]", field)]
 
 
-def _column(fields: Sequence[str]) -> _Column | None:
+def _column(fields: Sequence[str], unit: float) -> _Column | None:
     """Return the column of times below a header; of several the total or the mean."""
-    units = [_unit(field) for field in fields[1:]]
+    units = [_unit(field, unit) for field in fields[1:]]
     timed = [index for index, unit in enumerate(units) if unit is not None]
     if not timed:
         return None
@@ -292,9 +314,10 @@ def _column(fields: Sequence[str]) -> _Column | None:
     return _Column(index, len(fields) - 1, units[index] or 1.0, fields[index + 1])
 
 
-def _unit(heading: str) -> float | None:
+def _unit(heading: str, default: float = 1.0) -> float | None:
     """Return the seconds of the unit of a column; None where it holds no times."""
     if is_no_time(heading):
         return None
-    is_time = _HEADER.search(heading) or _BARE.fullmatch(heading.strip())
-    return unit_of(None, heading) or (1.0 if is_time else None)
+    unit = PRINTED_UNITS.get(heading.lower()) if _UNIT_ALONE.fullmatch(heading) else named_unit(heading)
+    is_time = unit or _HEADER.search(heading) or _BARE.fullmatch(heading.strip()) or unit_of(None, heading)
+    return (unit or default) if is_time else None

@@ -448,3 +448,35 @@ def test_of_which_process_a_time_is_stands_behind_it() -> None:
         "run loop            40      4     1.500     0.125     1.750 (     3)     1.250 (     0)\n"
     )
     assert read(text) == {"main": 2.5, "main->run loop": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("caption", "heading", "value"),
+    [
+        ("--- Time in all (descending, milliseconds) ---", "Time", 0.25),
+        ("Times [us]", "Time", 0.00025),
+        ("Times (ms)", "Time (s)", 250.0),
+        ("Calls (per ms)", "Time", 250.0),
+        ("Parts (sorted)", "Time", 250.0),
+    ],
+)
+def test_the_unit_of_a_table_may_stand_above_its_header(caption: str, heading: str, value: float) -> None:
+    text = f"{caption}\n-----\nCall        Site    {heading}    App%\nexchange       1      250.0     9.13\n"
+    assert read(text) == {"main": pytest.approx(value)}
+
+
+def test_a_unit_above_an_empty_line_is_that_of_something_else() -> None:
+    assert read(
+        "Latency (us)\n\nCall        Site    Time    App%\nexchange       1      250.0     9.13\n"
+    ) == {"main": 250.0}
+
+
+def test_of_groups_of_columns_in_a_header_of_three_lines_the_mean_is_read() -> None:
+    text = """
+Timer            Cumulative   Cumulative   Cumulative   Cumulative
+Name                 number    microSecs    microSecs   Efficiency
+                   of calls          min          avg       Rating
+main                      1    2.250e+06    2.500e+06        99.45
+kernel                  600    1.250e+06    1.500e+06        98.25
+"""
+    assert read(text) == {"main": pytest.approx(2.5), "main->kernel": pytest.approx(1.5)}
