@@ -208,7 +208,9 @@ def _with_all_it_calls(pattern: str, seen: _Seen) -> Candidate | None:
     inclusive = [item for item, alone in zip(items, seen.exclusive[pattern], strict=True) if not alone]
     if any(item.value > inclusive[0].value for item in items):  # those of steps, or the sum of all others
         return None
-    item = of_whole_row(replace(inclusive[0], aggregate="max"), seen.behind[pattern])
+    is_last = len(inclusive) == 1 and not seen.exclusive[pattern][-1]
+    aggregate = "last" if is_last else "max"  # of a very long output the last is read, and no largest one
+    item = of_whole_row(replace(inclusive[0], aggregate=aggregate), seen.behind[pattern])
     return item if len(re.findall(item.pattern, seen.text, re.MULTILINE)) == len(items) else None
 
 

@@ -205,6 +205,25 @@ def test_the_items_of_the_documentation_read_its_tables() -> None:
     assert read[2] == [("main->QCS::setCornerDiv", "time", 0.47)]
 
 
+def test_the_items_of_the_documentation_read_the_tables_of_profilers() -> None:
+    section = (Path(__file__).parents[2] / "docs/applications.md").read_text().partition("(`GPTLpr`)")[2]
+    blocks = re.findall(r"```(text|yaml)\n(.*?)```", section, re.DOTALL)[:6]
+    tables, rules = ([text for kind, text in blocks if kind == wanted] for wanted in ("text", "yaml"))
+    read = []
+    total = "TinyProfiler total time across processes [min...avg...max]: 0.122 ... 0.124 ... 0.126\n"
+    for text, items in zip(tables, rules, strict=True):
+        output = tuple(Output(**item) for item in yaml.safe_load(items)["program"]["output"])
+        spec = generic.application(Program(output=output), {})
+        exclusive = text.replace("Incl.", "Excl.").replace("0.1053", "8.1e-05")
+        found = spec.output({"stdout": total + exclusive + text, "timing.000000": text, "a.2.1.mpiP": text})
+        read.append({sample.callpath: sample.value for sample in found})
+    assert read == [
+        {"main": 0.126, "main->MLMG::solve()": 0.1053},
+        {"main": 0.207, "main->run_loop": 0.205, "main->halo exchange": 0.106},
+        {"main": 0.125, "main->MPI": 0.0313},
+    ]
+
+
 @given(st.lists(st.floats(-1e9, 1e9, allow_nan=False), min_size=1, max_size=6))
 def test_several_matches_are_combined_as_asked(numbers: list[float]) -> None:
     wanted: dict[Aggregate, float] = {

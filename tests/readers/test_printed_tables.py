@@ -408,7 +408,9 @@ def test_of_tables_that_regions_repeat_the_times_in_all_of_the_run_are_read() ->
     first = both({"Grid::solve()": (0.75, 3.5), "Grid::smooth()": (1.5, 2.25)})
     second = both({"Grid::smooth()": (0.5, 0.5)})
     text = f"{whole}\nBEGIN REGION one\n{first}\nBEGIN REGION two\n{second}"
-    assert read(text) == read(whole, text) == {"main": 4.5, "main->Grid smooth": 3.25}
+    assert read(text) == {"main": 4.5, "main->Grid smooth": 3.25}
+    assert {item.aggregate for item in times(text)} == {"max"}
+    assert {item.aggregate for item in times(whole)} == {"last"}
 
 
 def test_of_tables_after_every_step_nothing_is_read() -> None:
