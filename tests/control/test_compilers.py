@@ -17,6 +17,7 @@ from orchestrator.control.compilers import compiler
             b"\x7fELF\0GCC: (GNU) 8.5.0\0clang version 17.0.6 (x)\0clang version 17.0.6 (x)\0",
             "clang version 17.0.6 (x), GCC: (GNU) 8.5.0",
         ),
+        (b"\x7fELF\0.AMD clang version 17.0.0 (roc-6)\0", "AMD clang version 17.0.0 (roc-6)"),
         (b"\x7fELF\0nothing", None),
         (b"#!/bin/sh\necho GCC: (no) 1.0", None),
         (b"", None),
