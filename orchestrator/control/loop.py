@@ -28,7 +28,7 @@ from orchestrator.policy import decide, elsewhere, stop_rules
 from orchestrator.policy.actions import Action, Assess, Fit, Propose, Single, Submit
 from orchestrator.policy.limits import memory_for
 from orchestrator.policy.machine import findings
-from orchestrator.policy.progress import Quality, enough
+from orchestrator.policy.progress import Quality, enough, is_contradicted
 from orchestrator.strategies.base import Nothing
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, Observation
 
@@ -290,7 +290,7 @@ class Controller:
             widest=quality.widest,
             gain=gained,
             noise=quality.noise,
-            narrow=_is_narrow(quality),
+            narrow=_is_narrow(quality) and not is_contradicted(self.state, self._models),
             machine=machine,
             news=tuple(kind for kind in machine if kind not in self.state.remarked),
             targets=quality.targets,

@@ -208,11 +208,12 @@ class RoundCompleted:
     of the intervals at P₊. ``improved`` is what the patience rule counts, unless nothing was ``measured`` in
     the round; ``gain`` says why: see `orchestrator.policy.progress.gain`. ``noise`` is the relative width of
     the range that holds 90 % of single runs at P₊. ``narrow`` says that ``width`` is as small as the noise
-    permits: see `orchestrator.policy.progress.enough`. ``machine``: what is known about the machine and its
-    measurements, a sentence by kind (see `orchestrator.policy.machine.findings`), and why no validation can
-    follow; ``news``: the kinds that no earlier round had. ``targets``: without P₊, the number of random
-    points of which ``width``, ``widest`` and ``noise`` are medians. ``kept``: core-seconds that are kept back
-    for the validation.
+    permits, and that no run contradicts it: see `enough` and `is_contradicted` in
+    `orchestrator.policy.progress`. ``machine``: what is known about the machine and its measurements, a
+    sentence by kind (see `orchestrator.policy.machine.findings`), and why no validation can follow; ``news``:
+    the kinds that no earlier round had. ``targets``: without P₊, the number of random points of which
+    ``width``, ``widest`` and ``noise`` are medians. ``kept``: core-seconds that are kept back for the
+    validation.
     """
 
     round: int

@@ -259,7 +259,9 @@ def _round_completed(event: events.RoundCompleted, state: State) -> State:
         machine=event.machine, remarked=state.remarked | frozenset(event.news), kept=event.kept
     )
     if not event.measured:
-        return state._replace(rounds_completed=event.round)
+        return state._replace(
+            rounds_completed=event.round, narrow_rounds=state.narrow_rounds if event.narrow else 0
+        )
     return state._replace(
         reassess=False,
         rounds_completed=event.round,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.journal.measurements import ELAPSED
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.models import uncertainty
-from orchestrator.models.base import Model, finite
+from orchestrator.models.base import Model, finite, holds_at
 from orchestrator.types import Point
 
 # Factors by which SMAPE falls, and intervals narrow or widen, when that is not chance: on a noisy machine a
@@ -95,3 +97,57 @@ def enough(noise: float | None) -> float:
     10 %, because the mean of many runs can be known better than one noisy run.
     """
     return _SURE if noise is None else min(max(noise / 2, _SURE), _TOLERATED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeyondLimit:
+    """A point at which all runs took longer than a model of whole runs permits; times in seconds.
+
+    No run ended within ``limit``, which is longer than the ``high`` end of the interval of the ``value``.
+    """
+
+    callpath: str
+    metric: str
+    point: Point
+    limit: float
+    value: float
+    high: float
+
+
+def beyond_limits(state: State, models: Sequence[Model]) -> Iterator[BeyondLimit]:
+    """Yield the points whose runs all reached a time limit that is longer than models say they may take.
+
+    No model was fitted to these runs, so its interval may be narrow all the same.
+    """
+    timed = [(run.point, item) for run, item in state.runs.items() if run.kind == "time"]
+    ended = {point for point, item in timed if item.status in (RunStatus.MEASURED, RunStatus.DISCARDED)}
+    reached: dict[Point, float] = {}
+    for point, item in timed:
+        if item.reached and point not in ended:
+            reached[point] = max(item.reached, reached.get(point, 0.0))
+    for model in models:
+        if model.metric != ELAPSED:
+            continue
+        for point, limit in sorted(reached.items(), key=lambda pair: pair[0].key):
+            if not holds_at(model, point):
+                continue
+            predicted = model.predict([point])
+            value, high = float(predicted.value[0]), float(predicted.high[0])
+            if limit > high:
+                yield BeyondLimit(
+                    callpath=model.callpath,
+                    metric=model.metric,
+                    point=point,
+                    limit=limit,
+                    value=value,
+                    high=high,
+                )
+
+
+def is_contradicted(state: State, models: Sequence[Model]) -> bool:
+    """Return whether a run of the last round took longer than the models permit, until its time limit.
+
+    Only of the last round: such a point is given up, and what the models say elsewhere may well converge.
+    """
+    tried = {run.point for run in state.queue}
+    return any(item.point in tried for item in beyond_limits(state, models))

@@ -247,7 +247,7 @@ def document(
         "basis": basis,
         "models": [describe(model, [point] if point else []) for model in models],
         "validation": validation(state, models),
-        "contradictions": [*contradictions(state, models, point), *beyond_limits(state, models)],
+        "contradictions": [*contradictions(state, models, point), *unended(state, models)],
         "fastest": fastest,
     }
 
@@ -279,37 +279,27 @@ def contradictions(state: State, models: Sequence[Model], point: Point | None) -
     ]
 
 
-def beyond_limits(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
+def unended(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
     """Return the points whose runs all reached a time limit that is longer than models say they may take.
 
     No model was fitted to these runs, so its interval may be narrow all the same.
     """
-    from orchestrator.journal.measurements import ELAPSED
-    from orchestrator.models.base import holds_at
+    from orchestrator.policy.progress import beyond_limits
 
-    timed = [(run.point, item) for run, item in state.runs.items() if run.kind == "time"]
-    ended = {point for point, item in timed if item.status in (RunStatus.MEASURED, RunStatus.DISCARDED)}
-    reached: dict[Point, float] = {}
-    for point, item in timed:
-        if item.reached and point not in ended:
-            reached[point] = max(item.reached, reached.get(point, 0.0))
     return [
         {
-            "callpath": model.callpath,
-            "metric": model.metric,
-            "point": point.as_dict(),
-            "value": float(predicted.value[0]),
-            "limit": limit,
+            "callpath": item.callpath,
+            "metric": item.metric,
+            "point": item.point.as_dict(),
+            "value": item.value,
+            "limit": item.limit,
             "note": (
-                f"{model.callpath}: no run at {point} ended within {limit:.4g} s, but predicted "
-                f"{predicted.value[0]:.4g} s, at most {predicted.high[0]:.4g} s: the program hangs there, or "
+                f"{item.callpath}: no run at {item.point} ended within {item.limit:.4g} s, but predicted "
+                f"{item.value:.4g} s, at most {item.high:.4g} s: the program hangs there, or "
                 "all models are wrong there and beyond; a higher retries.timeout or budget would show which"
             ),
         }
-        for model in models
-        if model.metric == ELAPSED
-        for point, limit in sorted(reached.items(), key=lambda pair: pair[0].key)
-        if holds_at(model, point) and limit > float((predicted := model.predict([point])).high[0])
+        for item in beyond_limits(state, models)
     ]
 
 

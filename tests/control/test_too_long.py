@@ -57,6 +57,33 @@ def test_a_program_that_takes_longer_than_the_budget_allows_does_not_cost_all_of
     assert len(others) <= 1, "the rest of the budget holds no more"
 
 
+@pytest.mark.parametrize(("batch_size", "first"), [(2, 14), (1, 10)])
+def test_a_campaign_does_not_converge_in_the_round_of_a_run_that_contradicts_its_models(
+    batch_size: int, first: int, tmp_path: Path
+) -> None:
+    """Further rounds show whether the program does something else from there on, or hangs at one point."""
+
+    def stopped(folder: str, holds: str) -> tuple[int, str]:
+        state = finished(
+            tmp_path / folder,
+            "parameters={n: [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32]}",
+            "evaluation_point={n: 70}",
+            "measure={expected_time: 2 + n / 2, repetitions: {initial: 1}}",
+            f"strategy={{name: cpf, batch_size: {batch_size}}}",
+            f"executor.truth={{main: 1 + n / 2 if {holds} else 400 * n}}",
+            "executor.noise=0.05",
+            "stop.budget=100",
+        )
+        assert state.stopped is not None
+        return state.rounds_completed, state.stopped.rule
+
+    rounds, rule = stopped("regular", "True")
+    assert (rounds, rule) == (3, "converged")
+    assert stopped("one", f"n != {first}") == (rounds + 3, "converged")
+    rounds, rule = stopped("all", f"n < {first}")
+    assert rule == "exhausted", "the others were tried, and fail alike"
+
+
 def test_no_run_that_is_never_begun_is_named_as_the_next_useful_one(tmp_path: Path) -> None:
     """A larger budget would buy nothing there."""
     state = finished(

@@ -8,7 +8,7 @@ import immutables
 import pytest
 
 from orchestrator.journal.state import RunState, RunStatus, State
-from orchestrator.report.models_document import DEVIATING, beyond_limits, legend, value_at
+from orchestrator.report.models_document import DEVIATING, legend, unended, value_at
 from orchestrator.types import Point, Run
 from tests.models.test_consistency import Known
 
@@ -70,7 +70,7 @@ def test_a_time_limit_that_is_longer_than_the_models_permit_contradicts_them(
     point = Point.of(n=16)
     of_point = {Run(point, "time", number): item for number, item in enumerate(runs, start=1)}
     models: Any = [Known("(run)", 2.5, metric="elapsed"), Known("main", 2.4)]
-    notes = [item["note"] for item in beyond_limits(State(runs=immutables.Map(of_point)), models)]
+    notes = [item["note"] for item in unended(State(runs=immutables.Map(of_point)), models)]
     assert len(notes) == named
     for note in notes:
         assert note.startswith(
