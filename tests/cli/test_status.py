@@ -264,7 +264,7 @@ def test_a_validation_that_cannot_be_made_is_told_when_models_say_so(rules: str,
     told = [entry.event for entry in entries if isinstance(entry.event, events.RoundCompleted)]
     assert told[0].machine["no validation"].startswith(why) and told[0].news == ("no validation",)
     assert len(told) > 1 and not any("no validation" in event.news for event in told[1:])
-    assert all(event.kept == 0 for event in told), "nothing is kept back in vain"
+    assert all(event.kept == 0 for event in told), "nothing is kept back for a run that cannot be made"
     assert run("log", "rehearsal").out.count("no validation: ") == 1
 
 
