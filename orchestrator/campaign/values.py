@@ -37,7 +37,9 @@ def _list(section: Values) -> tuple[Value, ...]:
     for key, value in ranged.items():
         if value is not None:
             raise ValueError(f"has both values and {key}; a range has no values, a list no {key}")
-    return section.values or ()
+    if not section.values:
+        raise ValueError("values is empty; list at least one value")
+    return section.values
 
 
 def _categories(listed: tuple[Value, ...], kind: str | None) -> tuple[Value, ...]:
@@ -51,8 +53,6 @@ def _categories(listed: tuple[Value, ...], kind: str | None) -> tuple[Value, ...
 
 def _numbers(listed: tuple[Value, ...], section: Values) -> tuple[Value, ...]:
     numbers = [value for value in listed if not isinstance(value, str)]
-    if not numbers:
-        raise ValueError("values is empty; list at least one value")
     whole = all(number == int(number) for number in numbers)
     if section.type == "integer" and not whole:
         if section.factor is None:

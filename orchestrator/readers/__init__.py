@@ -7,10 +7,10 @@ long it took. `effort` and `mpi_time` read counters and times that our own runti
 `select` chooses among the samples of a run.
 
 `load` reads measurements of many runs, of any format, by `reading`, the user's choices: `extrap_text`,
-`extrap_json`, `table` with its `columns`, `ramble` and `reframe`, which `entries` makes measurements. Folders
-of profiles are `cube_set` and `caliper_set`, by `profile_set` and the recorded `settings`. Outputs that runs
-left in files are an `output_set`. `path_shape` is where their paths say the points. `inverse` turns rates
-into times.
+`extrap_json`, `table` with its `columns`, `ramble` and `reframe` (JSON by its `json_parts`), which `entries`
+makes measurements. Folders of profiles are `cube_set` and `caliper_set`, by `profile_set` and the recorded
+`settings`. Outputs that runs left in files are an `output_set`. `path_shape` is where their paths say the
+points. `inverse` turns rates into times.
 
 For ``orchestrator init``, times are looked for in what a program prints: `pattern_candidates`, by
 `printed_line`, `printed_table` and `printed_columns`.

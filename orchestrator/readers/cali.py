@@ -25,7 +25,10 @@ _OWN_PARENT = re.compile(r"^__rec=node,id=(\d+),.*\bparent=\1$", re.MULTILINE)
 _OF_ONE_RANK = "a Caliper built without MPI writes the file of every rank into the same one"
 
 # What the library raises for what it does not expect.
-_BROKEN = (ReaderError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_BROKEN = (
+    *(ReaderError, ArithmeticError, AttributeError, LookupError),
+    *(RuntimeError, StopIteration, TypeError, ValueError),
+)
 
 
 @dataclass(frozen=True, slots=True)

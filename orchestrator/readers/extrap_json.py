@@ -6,12 +6,12 @@ parameters differ.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.entries import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble, coordinate, finite
+from orchestrator.readers.json_parts import list_in, object_in, parsed, part
 from orchestrator.types import Measurements, Value
 from orchestrator.units import listed
 
@@ -28,7 +28,7 @@ def read_json(text: str, source: str) -> Measurements:
     ReadError
         With file and line for what is not JSON, else with the place in the document.
     """
-    document = _parsed(text, source)
+    document = parsed(text, source)
     if not isinstance(document, dict):
         raise ReadError(f"{source}: the document is not a JSON object; {_OTHER_JSON}")
     if "callpaths" in document:
@@ -38,19 +38,19 @@ def read_json(text: str, source: str) -> Measurements:
             f"{source}: neither of Extra-P's JSON formats: expected the keys 'parameters' and "
             f"'measurements', found {listed(list(document), 5) or 'none'}; {_OTHER_JSON}"
         )
-    parameters = [_name(name, f"{source}: parameters") for name in _list(document, "parameters", source)]
+    parameters = [_name(name, f"{source}: parameters") for name in list_in(document, "parameters", source)]
     return assemble(parameters, _json_entries(document, parameters, source), source)
 
 
 def _json_entries(document: Mapping[str, object], parameters: list[str], source: str) -> Iterator[Entry]:
-    callpaths = _object(document, "measurements", source)
+    callpaths = object_in(document, "measurements", source)
     for callpath in callpaths:
-        metrics = _object(callpaths, callpath, f"{source}: measurements")
+        metrics = object_in(callpaths, callpath, f"{source}: measurements")
         for metric in metrics:
-            for index, item in enumerate(_list(metrics, metric, f"{source}: measurements/{callpath}")):
+            for index, item in enumerate(list_in(metrics, metric, f"{source}: measurements/{callpath}")):
                 where = f"{source}: measurements/{callpath}/{metric}[{index}]"
-                point = tuple(coordinate(value, f"{where}/point") for value in _list(item, "point", where))
-                values = tuple(finite(value, f"{where}/values") for value in _list(item, "values", where))
+                point = tuple(coordinate(value, f"{where}/point") for value in list_in(item, "point", where))
+                values = tuple(finite(value, f"{where}/values") for value in list_in(item, "values", where))
                 if len(point) != len(parameters) or not values:
                     raise ReadError(
                         f"{where}: {len(point)} coordinates for {len(parameters)} parameters, "
@@ -70,10 +70,10 @@ def _read_old_json(document: Mapping[str, object], source: str) -> Measurements:
 
 def _old_point(item: object, parameters: Sequence[float], where: str) -> tuple[Value, ...]:
     pairs = {
-        finite(_get(pair, "parameter_id", where), where): coordinate(
-            _get(pair, "parameter_value", where), where
+        finite(part(pair, "parameter_id", where), where): coordinate(
+            part(pair, "parameter_value", where), where
         )
-        for pair in _list(item, "parameter_value_pairs", where)
+        for pair in list_in(item, "parameter_value_pairs", where)
     }
     if pairs.keys() != set(parameters):
         raise ReadError(f"{where}: values of the parameters {sorted(pairs)}, not of {sorted(parameters)}")
@@ -85,19 +85,19 @@ def _old_entries(
 ) -> Iterator[Entry]:
     callpaths = _names(document, "callpaths", source)
     metrics = _names(document, "metrics", source)
-    for index, item in enumerate(_list(document, "measurements", source)):
+    for index, item in enumerate(list_in(document, "measurements", source)):
         where = f"{source}: measurements[{index}]"
         yield Entry(
             where=where,
             callpath=_referred(callpaths, item, "callpath_id", where),
             metric=_referred(metrics, item, "metric_id", where),
             point=_referred(points, item, "coordinate_id", where),
-            values=(finite(_get(item, "value", where), where),),
+            values=(finite(part(item, "value", where), where),),
         )
 
 
 def _referred(table: Mapping[float, T], item: object, key: str, where: str) -> T:
-    id_ = finite(_get(item, key, where), where)
+    id_ = finite(part(item, key, where), where)
     if id_ not in table:
         raise ReadError(f"{where}: {key} is {id_:g}, but no entry has this id")
     return table[id_]
@@ -105,14 +105,14 @@ def _referred(table: Mapping[float, T], item: object, key: str, where: str) -> T
 
 def _names(document: Mapping[str, object], table: str, source: str) -> dict[float, str]:
     items = _by_id(document, table, source).items()
-    return {id_: _name(_get(item, "name", f"{source}: {table}"), f"{source}: {table}") for id_, item in items}
+    return {id_: _name(part(item, "name", f"{source}: {table}"), f"{source}: {table}") for id_, item in items}
 
 
 def _by_id(document: Mapping[str, object], name: str, source: str) -> dict[float, object]:
     table: dict[float, object] = {}
-    for index, item in enumerate(_list(document, name, source)):
+    for index, item in enumerate(list_in(document, name, source)):
         where = f"{source}: {name}[{index}]"
-        id_ = finite(_get(item, "id", where), where)
+        id_ = finite(part(item, "id", where), where)
         if id_ in table:
             raise ReadError(f"{where}: the id {id_:g} is given twice")
         table[id_] = item
@@ -130,24 +130,24 @@ def read_json_lines(text: str, source: str) -> Measurements:
         With file and line.
     """
     lines = ((f"{source}:{n}", line) for n, line in enumerate(text.split("\n"), start=1) if line.strip())
-    items = [(where, _parsed(line, where)) for where, line in lines]
+    items = [(where, parsed(line, where)) for where, line in lines]
     if not items:
         raise ReadError(f"{source}: no measurements")
     where, first = items[0]
     if isinstance(first, dict) and "params" not in first:
         found = listed(list(first), 5) or "none"
         raise ReadError(f"{where}: expected the keys 'params' and 'value', found {found}; {_OTHER_JSON}")
-    parameters = list(_object(first, "params", where))
+    parameters = list(object_in(first, "params", where))
     return assemble(parameters, (_line_entry(item, parameters, where) for where, item in items), source)
 
 
 def _line_entry(item: object, parameters: list[str], where: str) -> Entry:
-    params = _object(item, "params", where)
+    params = object_in(item, "params", where)
     if params.keys() != set(parameters):
         raise ReadError(
             f"{where}: the parameters are {', '.join(params)}, but in the first line {', '.join(parameters)}"
         )
-    value = _get(item, "value", where)
+    value = part(item, "value", where)
     values = value if isinstance(value, list) else [value]
     if not values:
         raise ReadError(f"{where}: 'value' is an empty list")
@@ -159,45 +159,6 @@ def _line_entry(item: object, parameters: list[str], where: str) -> Entry:
         point=tuple(coordinate(params[name], f"{where}: {name}") for name in parameters),
         values=tuple(finite(value, where) for value in values),
     )
-
-
-def _parsed(text: str, where: str) -> object:
-    def unique(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-        result: dict[str, object] = {}
-        for key, value in pairs:
-            if key in result:
-                raise ReadError(f"{where}: the key {key!r} is given twice in one object")
-            result[key] = value
-        return result
-
-    try:
-        result: object = json.loads(text, object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
-        line = f"{where}:{error.lineno}" if error.lineno > 1 else where
-        raise ReadError(f"{line}: not JSON: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise ReadError(f"{where}: not JSON: {error}") from error
-    return result
-
-
-def _get(container: object, key: str, where: str) -> object:
-    if not isinstance(container, dict) or key not in container:
-        raise ReadError(f"{where}: {key!r} is missing")
-    return container[key]
-
-
-def _list(container: object, key: str, where: str) -> list[object]:
-    value = _get(container, key, where)
-    if not isinstance(value, list):
-        raise ReadError(f"{where}: {key!r} is not a list")
-    return value
-
-
-def _object(container: object, key: str, where: str) -> dict[str, object]:
-    value = _get(container, key, where)
-    if not isinstance(value, dict):
-        raise ReadError(f"{where}: {key!r} is not an object")
-    return value
 
 
 def _name(value: object, where: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.entries import SECONDS, Entry, assemble, is_number, number, timed
+from orchestrator.readers.json_parts import object_in, objects_in, parsed
 from orchestrator.readers.settings import Settings, differing, follows, point_of
 from orchestrator.types import Measurements
 
@@ -22,6 +21,9 @@ _OF_RAMBLE = re.compile(
     r"(application|workload|experiment|simplified|repeat|workspace|license|env)_|"
     r".*_(dir|path|file|namespace|index|command)$|log_file|batch_submit|execute_experiment|experiments_file"
 )
+Part = Mapping[str, object]
+"""A JSON object."""
+
 _RESOURCES = ("n_ranks", "n_nodes", "processes_per_node", "n_threads")
 
 
@@ -55,43 +57,41 @@ def read(text: str, source: str, parameters: Sequence[str] | None = None) -> Mea
     experiments = [item for item in _experiments(text, source) if _counts(item)]
     if not experiments:
         raise ReadError(f"{source}: no experiment with RAMBLE_STATUS SUCCESS")
-    settings = [_settings(item) for item in experiments]
-    names = tuple(parameters) if parameters is not None else _parameters(experiments, settings)
+    settings = [_settings(item, _where(item, source)) for item in experiments]
+    names = tuple(parameters) if parameters is not None else _parameters(experiments[0], settings, source)
     if not names:
         raise ReadError(f"{source}: the experiments differ in no variable; name some with --parameters")
     entries = (
         entry
         for item, known in zip(experiments, settings, strict=True)
-        for entry in _entries(item, known, names, source)
+        for entry in _entries(item, known, names, _where(item, source))
     )
     return assemble(names, entries, source)
 
 
-def _experiments(text: str, source: str) -> list[Mapping[str, Any]]:
-    try:
-        document = json.loads(text)
-        experiments = document["experiments"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ReadError(f"{source}: not the results of a Ramble workspace: {error!r}") from error
-    if not isinstance(experiments, list) or not all(isinstance(item, dict) for item in experiments):
-        raise ReadError(f"{source}: not the results of a Ramble workspace: no list of experiments")
-    return experiments
+def _experiments(text: str, source: str) -> Sequence[Part]:
+    return objects_in(parsed(text, source), "experiments", f"{source}: not the results of a Ramble workspace")
 
 
-def _counts(item: Mapping[str, Any]) -> bool:
+def _where(item: Part, source: str) -> str:
+    return f"{source}: experiment {item.get('name')}"
+
+
+def _counts(item: Part) -> bool:
     """Tell whether an experiment ran by itself and succeeded: one with repetitions is their summary."""
     return item.get("RAMBLE_STATUS") == "SUCCESS" and not item.get("N_REPEATS")
 
 
-def _settings(item: Mapping[str, Any]) -> Settings:
+def _settings(item: Part, where: str) -> Settings:
     """Return the variables of an experiment: its own, and the resources that Ramble lists beside them."""
-    own = item.get("RAMBLE_VARIABLES") or {}
+    own = object_in(item, "RAMBLE_VARIABLES", where) if item.get("RAMBLE_VARIABLES") else {}
     resources = {name: item[name] for name in _RESOURCES if name in item}
     return {name: str(value) for name, value in {**own, **resources}.items()}
 
 
-def _parameters(experiments: Sequence[Mapping[str, Any]], settings: Sequence[Settings]) -> tuple[str, ...]:
-    raw = experiments[0].get("RAMBLE_RAW_VARIABLES") or {}
+def _parameters(first: Part, settings: Sequence[Settings], source: str) -> tuple[str, ...]:
+    is_raw = bool(first.get("RAMBLE_RAW_VARIABLES"))
+    raw = object_in(first, "RAMBLE_RAW_VARIABLES", _where(first, source)) if is_raw else {}
 
     def is_given(name: str) -> bool:
         """Whether the user gave a value, not an expression; what Ramble computes is no text."""
@@ -109,14 +109,13 @@ def _parameters(experiments: Sequence[Mapping[str, Any]], settings: Sequence[Set
     )
 
 
-def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], source: str) -> Iterator[Entry]:
-    where = f"{source}: experiment {item.get('name')}"
+def _entries(item: Part, known: Settings, names: Sequence[str], where: str) -> Iterator[Entry]:
     point = point_of(known, names, where, "variable")
     base = f"{item.get('application_name')}.{item.get('workload_name')}"
-    for context in item.get("CONTEXTS") or ():
+    for context in objects_in(item, "CONTEXTS", where) if item.get("CONTEXTS") else ():
         title = context.get("display_name") or context.get("name")
         callpath = base if context.get("name") == "null" else f"{base}->{title}"
-        for figure in context.get("foms") or ():
+        for figure in objects_in(context, "foms", where) if context.get("foms") else ():
             text = str(figure.get("value")).strip()
             if not is_number(text):
                 continue
@@ -126,7 +125,7 @@ def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], sou
             yield Entry(where=where, callpath=callpath, metric=metric, point=point, values=(value,))
 
 
-def _metric(figure: Mapping[str, Any]) -> str:
+def _metric(figure: Part) -> str:
     """Return a figure's name, with that of the modifier that adds it."""
     name = str(figure.get("name"))
     return f"{figure.get('origin')}::{name}" if figure.get("origin_type") == "modifier" else name

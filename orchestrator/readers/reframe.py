@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.entries import SECONDS, Entry, assemble, finite, timed
+from orchestrator.readers.json_parts import object_in, objects_in, parsed
 from orchestrator.readers.settings import Settings, differing, point_of
 from orchestrator.types import Measurements
 
 MARKS = ('"session_info"', '"testcases"')
 """What tells such a file from other JSON."""
+
+Part = Mapping[str, object]
+"""A JSON object."""
 
 _PASSED = ("pass", "success")
 _PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # of `work %n=4 %layout=DGZ`
@@ -43,33 +45,39 @@ def read(text: str, source: str, parameters: Sequence[str] | None = None) -> Mea
     cases = [item for item in _cases(text, source) if _passed(item) and item.get("perfvalues")]
     if not cases:
         raise ReadError(f"{source}: no performance value of a test case that passed")
-    settings = [_settings(item) for item in cases]
+    settings = [_settings(item, _where(item, source)) for item in cases]
     names = tuple(parameters) if parameters is not None else _parameters(settings)
     if not names:
         raise ReadError(f"{source}: the test cases differ in no parameter; name fields with --parameters")
     entries = (
         entry
         for item, known in zip(cases, settings, strict=True)
-        for entry in _entries(item, known, names, source)
+        for entry in _entries(item, known, names, _where(item, source))
     )
     return assemble(names, entries, source)
 
 
-def _cases(text: str, source: str) -> list[Mapping[str, Any]]:
-    try:
-        runs = json.loads(text)["runs"]
-        return [item for run in runs for item in run["testcases"] if isinstance(item, dict)]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ReadError(f"{source}: not a run report of ReFrame: {error!r}") from error
+def _cases(text: str, source: str) -> list[Part]:
+    where = f"{source}: not a run report of ReFrame"
+    runs = objects_in(parsed(text, source), "runs", where)
+    return [item for run in runs for item in objects_in(run, "testcases", where)]
 
 
-def _passed(item: Mapping[str, Any]) -> bool:
+def _title(item: Part) -> str:
+    return str(item.get("display_name") or item.get("name"))
+
+
+def _where(item: Part, source: str) -> str:
+    return f"{source}: test case {_title(item)}"
+
+
+def _passed(item: Part) -> bool:
     return item.get("result") in _PASSED and not item.get("fail_phase")
 
 
-def _settings(item: Mapping[str, Any]) -> Settings:
-    given = dict(_PARAMETER.findall(str(item.get("display_name") or item.get("name"))))
-    given.update({name: str(value) for name, value in (item.get("check_params") or {}).items()})
+def _settings(item: Part, where: str) -> Settings:
+    own = object_in(item, "check_params", where) if item.get("check_params") else {}
+    given = {**dict(_PARAMETER.findall(_title(item))), **{name: str(value) for name, value in own.items()}}
     fields = {name: str(item[name]) for name in _FIELDS if item.get(name) is not None}
     return {**fields, **given}
 
@@ -80,14 +88,13 @@ def _parameters(settings: Sequence[Settings]) -> tuple[str, ...]:
     return differing(settings, [*own, *platform]) or differing(settings, _FIELDS)
 
 
-def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], source: str) -> Iterator[Entry]:
-    title = str(item.get("display_name") or item.get("name"))
-    where = f"{source}: test case {title}"
+def _entries(item: Part, known: Settings, names: Sequence[str], where: str) -> Iterator[Entry]:
     point = point_of(known, names, where, "parameter")
-    for name, record in item["perfvalues"].items():
+    for name, record in object_in(item, "perfvalues", where).items():
         if not isinstance(record, list) or len(record) < 5 or record[0] is None:
             continue  # the extraction of this value failed
         value, metric = finite(record[0], f"{where}: {name}"), name.rpartition(":")[2]
         if (unit := SECONDS.get(str(record[4]).strip())) is not None:
             value, metric = value * unit, timed(metric)[0]
-        yield Entry(where=where, callpath=title.split()[0], metric=metric, point=point, values=(value,))
+        callpath = _title(item).partition(" ")[0]
+        yield Entry(where=where, callpath=callpath, metric=metric, point=point, values=(value,))

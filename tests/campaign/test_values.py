@@ -79,6 +79,7 @@ def test_per_value_constraints_see_settings_and_text() -> None:
     ("section", "message"),
     [
         ({"values": ()}, "values is empty"),
+        ({"values": (), "type": "categorical"}, "values is empty"),
         ({"values": (1, 2, 1.0)}, "has 1 twice"),
         ({"values": ("a", "a")}, "has a twice"),
         ({"values": (1, "a")}, "mix text and numbers"),

@@ -188,6 +188,7 @@ def test_two_programs_in_one_file_are_refused(tmp_path: Path) -> None:
         ("data=2e-07=2e-07", "data=nan=2e-07", "'nan' at main->report: not a finite number"),
         ("data=2e-07=2e-07", "data=x=2e-07", "'x' at main->report: not a finite number"),
         ("__rec=ctx,ref=41", "__rec=ctx,ref=9999", "damaged"),
+        (r"\\name,parent=49", "\\", "damaged: StopIteration"),
     ],
 )
 def test_damage_is_named(changed: Callable[..., Path], old: str, new: str, complaint: str) -> None:

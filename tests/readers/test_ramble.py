@@ -78,7 +78,7 @@ def test_units_of_time_become_seconds_and_texts_are_left_out() -> None:
     assert set(found["halo.standard", "wall"].values()) == {(0.25, 0.25), (0.25,)}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"experiments": 1}', '{"experiments": [1]}'])
+@pytest.mark.parametrize("text", ["[]", '{"experiments": 1}', '{"experiments": [1]}', "", "{"])
 def test_what_is_no_such_file_is_refused(text: str) -> None:
-    with pytest.raises(ReadError, match=r"results\.json: not the results of a Ramble workspace"):
+    with pytest.raises(ReadError, match=r"results\.json: not (the results of a Ramble workspace|JSON)"):
         read(text, "results.json")
