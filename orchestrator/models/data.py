@@ -24,6 +24,9 @@ Fitted = TypeVar("Fitted")
 # where a repetition that has none is one as well. Chosen by hand; not derived.
 _FEW_TICKS = 5.0
 
+# Nothing that is measured is smaller or larger; a variable that was never set mostly is: 6.9e-310, 1e+302.
+_LEAST, _MOST = 1e-100, 1e100
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -103,18 +106,16 @@ class _Series:
     origins: Integers | None = None
 
 
-def groups(measurements: Measurements, *, positive: bool) -> tuple[list[Group], list[Key]]:
+def groups(measurements: Measurements) -> tuple[list[Group], list[Key]]:
     """Arrange measurements into groups that share points, one per category and set of points.
 
-    Values that are not finite are left out with a note.
+    Families work with logarithms or relative errors: zeros, negative values and numbers that nothing can
+    measure are left out with a note. Series whose every value is zero are returned apart.
 
     Parameters
     ----------
     measurements
         What was measured.
-    positive
-        For families that work with logarithms or relative errors: zeros and negative values are left out,
-        too, and series whose every value is zero are returned apart.
 
     Returns
     -------
@@ -137,16 +138,15 @@ def groups(measurements: Measurements, *, positive: bool) -> tuple[list[Group], 
             origins, last = _origins(item, values, numbers), (item.origins, layouts)
         for layout in layouts:
             here = None if origins is None else origins[layout.rows]
-            series, zero = _clean(label, layout, values[layout.rows], here, positive)
+            series, zero = _clean(label, layout, values[layout.rows], here)
             if zero:
                 zeros.append((*label, layout.category))
             elif len(series.coordinates):
                 key = (series.category, series.coordinates.tobytes())
                 shared.setdefault(key, []).append(series)
     if not shared and not zeros:
-        negative = ", negative" if positive else ""
         raise ModelError(
-            f"no call path has a usable measurement: every value is missing{negative} or not finite; "
+            "no call path has a usable measurement: every value is missing, negative or not finite; "
             "look at the profiles or choose another metric"
         )
     return [_group(measurements, parts) for parts in shared.values()], zeros
@@ -236,9 +236,7 @@ def unshared(shape: tuple[int, ...]) -> Integers:
     return np.arange(-1, -math.prod(shape) - 1, -1, dtype=np.intp).reshape(shape)
 
 
-def _clean(
-    label: Label, layout: _Layout, values: Floats, origins: Integers | None, positive: bool
-) -> tuple[_Series, bool]:
+def _clean(label: Label, layout: _Layout, values: Floats, origins: Integers | None) -> tuple[_Series, bool]:
     """Drop what cannot be used, with a note; return also whether nothing but zeros was measured."""
     coordinates, values, origins = _by_point(layout, values, origins)
     series = _Series(
@@ -249,14 +247,9 @@ def _clean(
         notes=(),
         origins=origins,
     )
-    least = 0.0 if positive else -np.inf
-    if values.size and values.min() > least and values.max() < np.inf:  # also false where one is NaN
+    if values.size and values.min() >= _LEAST and values.max() <= _MOST:  # also false where one is NaN
         return series, False
-    if positive:
-        series = _with_half_ticks(series)
-    with np.errstate(invalid="ignore"):
-        good = np.isfinite(series.values) & (series.values > least)
-    return _only(series, good, positive), positive and _is_zero(series.values)
+    return _only(_with_half_ticks(series)), _is_zero(series.values)
 
 
 def _by_point(
@@ -291,16 +284,23 @@ def _left_out(number: int) -> str:
     return f"{'was' if number == 1 else 'were'} left out"
 
 
-def _only(series: _Series, good: NDArray[np.bool_], positive: bool) -> _Series:
-    """Leave out all values that are not good, and points without any good one, with notes on how many."""
+def _only(series: _Series) -> _Series:
+    """Leave out all values that are no measurements, and points without any other, with notes on how many."""
     values, notes = series.values, list(series.notes)
-    zero = int(np.count_nonzero(values == 0)) if positive else 0
-    bad = int(np.count_nonzero(~good & ~np.isnan(values))) - zero
+    with np.errstate(invalid="ignore"):
+        good = (values >= _LEAST) & (values <= _MOST)
+        unset = ~good & (values > 0) & np.isfinite(values)
+    zero = int(np.count_nonzero(values == 0))
+    bad = int(np.count_nonzero(~good & ~unset & ~np.isnan(values))) - zero
     if zero:
         notes.append(f"{_counted(zero)} zero and {_left_out(zero)}: a relative error has no meaning there")
     if bad:
-        kinds = "negative or infinite" if positive else "infinite"
-        notes.append(f"{_counted(bad)} {kinds} and {_left_out(bad)}")
+        notes.append(f"{_counted(bad)} negative or infinite and {_left_out(bad)}")
+    if number := int(np.count_nonzero(unset)):
+        notes.append(
+            f"{_counted(number)} below {_LEAST:g} or above {_MOST:g} and {_left_out(number)}: such numbers "
+            "are printed for a variable that the program never set"
+        )
     some = good.any(axis=1)
     return replace(
         series,

@@ -49,7 +49,7 @@ def of_groups(
     """
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
-        found, zeros = data.groups(measurements, positive=True)
+        found, zeros = data.groups(measurements)
         models: dict[Key, Model] = {key: ZeroModel.of(key) for key in zeros}
         some = thinned(found, np.random.default_rng(_SEED))
         for part in fit(some, locate_groups(some, aggregate)):

@@ -30,6 +30,7 @@ from pycubexr.utils.exceptions import CorruptIndexError
 from pycubexr.utils.metric_formats import METRIC_FORMATS
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.entries import content_of
 
 Array = NDArray[np.float64]
 
@@ -100,8 +101,9 @@ def read_cubex(path: Path) -> CubeProfile:
     ReadError
         For a file that is missing, empty, cut short or otherwise broken, with the file and the reason.
     """
+    content = content_of(path)
     try:
-        members = _members(path.read_bytes())
+        members = _members(content)
         if "anchor.xml" not in members:
             raise ReadError("the archive has no anchor.xml")
         anchor = members["anchor.xml"]
@@ -110,8 +112,6 @@ def read_cubex(path: Path) -> CubeProfile:
         return CubeProfile(tree.callpaths, tree.parents, _ranks(root), tuple(_metrics(root, tree, members)))
     except ReadError as error:
         raise ReadError(f"{path}: {error}") from error
-    except IsADirectoryError as error:
-        raise ReadError(f"{path}: is a directory, not a .cubex file") from error
     except _BROKEN as error:
         reason = str(error) or "unexpected content"
         raise ReadError(f"{path}: broken CUBE profile ({type(error).__name__}: {reason})") from error

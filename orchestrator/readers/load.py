@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,7 @@ def load(paths: Sequence[Path], reading: Reading = EVERYTHING) -> Measurements:
         Naming file and line. Where no format fits, the message lists the formats that were tried.
     """
     _check_once(paths)
+    _check_folders(paths)
     if reading.printed is not None:
         wanted = reading.metrics if reading.metrics is not None else reading.responses or None
         known = output_set.read(
@@ -74,6 +76,21 @@ def _check_once(paths: Sequence[Path]) -> None:
     twice = next((path for path, place in zip(paths, places, strict=True) if places.count(place) > 1), None)
     if twice is not None:
         raise ReadError(f"{twice}: given twice, so every value would count as two repetitions; name it once")
+
+
+def _check_folders(paths: Sequence[Path]) -> None:
+    """Refuse folders that cannot be listed: what they hold would be left out without a word."""
+
+    def refuse(error: OSError) -> None:
+        raise ReadError(
+            f"{error.filename}: cannot be listed: {error.strerror}; get the right to read it, or name the "
+            "other folders one by one"
+        ) from error
+
+    for folder in paths:
+        if folder.is_dir():
+            for _ in os.walk(folder, onerror=refuse):
+                pass
 
 
 def _with_categories(known: Measurements, categorical: Collection[str], source: str) -> Measurements:

@@ -21,7 +21,7 @@ def one(values: Mapping[Point, tuple[float, ...]], names: tuple[str, ...] = ("p"
 
 
 def grouped(known: Measurements) -> tuple[list[Group], list[tuple[str, str, Category]]]:
-    return groups(known, positive=True)
+    return groups(known)
 
 
 def test_callpaths_with_the_same_points_form_one_group() -> None:
@@ -133,13 +133,13 @@ def test_only_the_normal_form_refuses_parameters_below_zero() -> None:
         modeler()(known)
 
 
-def test_families_without_logarithms_get_zeros_and_negative_values() -> None:
-    known = one({point([1]): (0.0, -2.0), point([2]): (1.0, INFINITE), point([4]): (NAN,)})
-    found, zeros = groups(known, positive=False)
-    assert found[0].points.ravel().tolist() == [1, 2]
-    assert found[0].values[0, 0].tolist() == [0.0, -2.0]
-    assert found[0].notes == (("1 value is infinite and was left out",),)
-    assert zeros == []
+@pytest.mark.parametrize("unset", [5e-324, 6.9e-310, 2.8e302])
+def test_numbers_of_variables_that_were_never_set_are_left_out(unset: float) -> None:
+    found, zeros = grouped(one({point([1]): (unset,), point([2]): (1.0, unset), point([4]): (2.0,)}))
+    assert found[0].points.ravel().tolist() == [2, 4] and zeros == []
+    assert found[0].values[0, 0].tolist() == pytest.approx([1.0, NAN], nan_ok=True)
+    [note] = found[0].notes[0]
+    assert note.startswith("2 values are below 1e-100 or above 1e+100 and were left out: such numbers")
 
 
 def test_categories_have_models_of_their_own() -> None:

@@ -26,7 +26,7 @@ def sampled(number: int, parameters: int, seed: int = 1) -> Measurements:
 
 
 def grouped(known: Measurements) -> list[Group]:
-    return groups(known, positive=True)[0]
+    return groups(known)[0]
 
 
 @settings(max_examples=20, deadline=None)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -264,3 +267,39 @@ def test_names_of_grids_do_not_look_like_numbers(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("grid,value\n2x2,1\n4x4,2\n")
     assert load([path]).notes == ()
+
+
+@pytest.mark.parametrize("cut", [0, 1])
+def test_a_folder_that_cannot_be_listed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    """Not left out: the models would lack its points, and nothing would say so."""
+    for name in ("p1", "p2", "p4"):
+        make(tmp_path, name, 1.0)
+    locked = (tmp_path, tmp_path / "p2")[cut]
+    scandir = os.scandir
+
+    def refusing(path: str | Path) -> Any:
+        if Path(path) == locked:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(
+        ReadError, match=f"^{re.escape(str(locked))}: cannot be listed: Permission denied; get"
+    ):
+        load([tmp_path])
+
+
+def test_a_profile_that_cannot_be_read_is_not_called_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("p1", "p2", "p4"):
+        make(tmp_path, name, 1.0)
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(ReadError, match=r"\.cubex: cannot be read: Permission denied$"):
+        load([tmp_path])

@@ -161,7 +161,7 @@ def _sides(known: Measurements) -> Iterator[tuple[Key, _Side]]:
     if not known.items:
         return
     ticks = {label_of(item): _tick(item) for item in known.items}
-    for group in groups(known, positive=True)[0]:
+    for group in groups(known)[0]:
         # The same robust mean on both sides: an aggregate of its own would shift one of them.
         located = locate(group.values, "none", group.origins)
         names = tuple(name for name, _ in group.fixed)

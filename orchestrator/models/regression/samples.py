@@ -160,7 +160,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
     """
     levels = categories(measurements)
     coded = _coded(measurements, levels)
-    groups, zeros = data.groups(coded, positive=True)
+    groups, zeros = data.groups(coded)
     series: dict[Label, Series] = {}
     for group in groups:
         located = locate(group.values, aggregate, group.origins)
@@ -195,9 +195,14 @@ def _first(samples: Samples, group: data.Group, row: int, order: Integers, aggre
 
     They are located by themselves: the noise, which decides how repetitions count, changes with every run.
     """
-    some = first_runs(group.values[row, order])
+    values = group.values[row, order]
+    # The first runs of a point are the first that have a value: those without one are in between.
+    places = np.argsort(np.isnan(values), axis=1, kind="stable")
+    some = first_runs(np.take_along_axis(values, places, 1))
     points, runs = some.shape
-    origins = None if group.origins is None else group.origins[row, order][None, :points, :runs]
+    origins = None
+    if group.origins is not None:
+        origins = np.take_along_axis(group.origins[row, order], places, 1)[None, :points, :runs]
     located = locate(some[None], aggregate, origins)
     return replace(samples, x=samples.x[:points], y=located.log_value[0], runs=located.count[0])
 

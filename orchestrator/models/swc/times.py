@@ -71,7 +71,7 @@ def locate_times(timed: Measurements, aggregate: str) -> dict[Key, TimedPoints]:
         The option of the modeler, see `orchestrator.models.noise.locate`.
     """
     located_times: dict[Key, TimedPoints] = {}
-    for group in data.groups(timed, positive=True)[0]:
+    for group in data.groups(timed)[0]:
         located = locate(group.values, aggregate, group.origins)
         # Coefficients are fitted to the aggregate where one was asked for, otherwise to every run.
         runs = np.log(group.values) if aggregate in ("auto", "none") else located.log_value[:, :, None]

@@ -112,7 +112,7 @@ def test_without_categories_call_paths_are_modelled_one_after_the_other(
     for one, other in zip(together, apart, strict=True):
         assert one.expression == other.expression
         assert one.predict(far).high == pytest.approx(other.predict(far).high, rel=1e-9)
-    groups, _ = data.groups(known, positive=True)
+    groups, _ = data.groups(known)
     for group, located in zip(groups, locate_groups(groups, "auto"), strict=True):
         assert np.array_equal(located.sigma, locate(group.values).sigma)
 

@@ -48,6 +48,13 @@ def test_repetitions_count_and_what_is_zero_is_left_out() -> None:
     assert any("zero" in note for note in series.notes)
 
 
+def test_the_first_run_of_a_point_is_the_first_that_has_a_value() -> None:
+    values = {Point.of(p=p): (float(p),) for p in range(1, 9)} | {Point.of(p=2): (-1.0, 3.0)}
+    known = Measurements(("p",), (Measurement("f", "time", values),))
+    [series], _ = arranged(known)
+    assert np.exp(series.first().y) == pytest.approx([1, 3, 3, 4, 5, 6, 7, 8])
+
+
 def test_nothing_usable_is_an_error() -> None:
     item = Measurement("f", "time", {Point.of(p=1): (-1.0,), Point.of(p=2): (float("nan"),)})
     with pytest.raises(ModelError, match="no call path has a usable measurement"):
