@@ -64,7 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command. Without ``--directory`` the rehearsal's journal is thrown away."""
+    """Run the command; 3 if it was interrupted or paused, 1 if the rehearsal measured nothing.
+
+    Without ``--directory`` the rehearsal's journal is thrown away.
+    """
     options = Options(
         dataset=arguments.dataset,
         truth=_truth(arguments.truth),
@@ -97,6 +100,9 @@ def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool, *, kept: bool) 
         else:
             status_text.print_status(document)
             tables.console().print(rehearsal_text.render(document["rehearsal"]))
+    if why := advice.nothing_measured(state):
+        print(f"error: {why}", file=sys.stderr)
+        return 1
     if state.stopped is not None:
         return 0
     if state.paused is not None:

@@ -112,6 +112,13 @@ def test_without_a_directory_nothing_is_left_behind() -> None:
     assert tree(Path.cwd()) == before
 
 
+def test_a_rehearsal_that_measures_nothing_fails_as_the_campaign_would() -> None:
+    result = run("simulate", "campaign.yaml", "--truth", "main=60 * p")  # the time limit is 10 s
+    assert result.code == 1
+    assert "error: the campaign measured nothing: failures (8 points in a row were given up" in result.err
+    assert "stop rule: failures" in result.out, "the status is shown all the same"
+
+
 def test_a_kept_rehearsal_is_a_campaign_directory_like_any_other() -> None:
     status = run("simulate", "campaign.yaml", *TRUTH, "--directory", "kept", "--json").document
     del status["rehearsal"]
