@@ -123,10 +123,12 @@ def _on_slots(ranks: int, threads: int, machine: Machine, asked: Asked) -> tuple
     assert slots is not None
     per_node, nodes = _placed(ranks, ranks, machine, asked)
     if need > slots and not machine.oversubscribe:
-        raise ValueError(
-            f"{ranks} ranks x {threads} threads need {need} cores, the local executor has "
-            f"{slots} slots: set executor.slots or executor.oversubscribe: true"
+        known = (
+            f"simulated executor has {slots}: raise executor.cores"
+            if machine.nodes is None
+            else f"local executor has {slots} slots: set executor.slots or executor.oversubscribe: true"
         )
+        raise ValueError(f"{ranks} ranks x {threads} threads need {need} cores, the {known}")
     return per_node, nodes, min(need, slots)
 
 

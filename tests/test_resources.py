@@ -56,7 +56,8 @@ def test_nodes_and_cores_are_derived(
 @pytest.mark.parametrize(
     ("ranks", "threads", "machine", "words"),
     [
-        (8, 1, Machine(slots=2), "need 8 cores, the local executor has 2 slots.*oversubscribe"),
+        (8, 1, Machine(slots=2, nodes=1), "need 8 cores, the local executor has 2 slots.*oversubscribe"),
+        (8, 1, Machine(slots=2), "need 8 cores, the simulated executor has 2: raise executor.cores"),
         (1, 64, Machine(cores_per_node=48), "do not fit a node of 48 cores"),
         (64, 6, Machine(cores_per_node=48, ranks_per_node=12), "12 ranks x 6 threads per node do not fit"),
         (0, 1, Machine(), "must be at least 1"),
