@@ -124,7 +124,7 @@ def _on_slots(ranks: int, threads: int, machine: Machine, asked: Asked) -> tuple
     per_node, nodes = _placed(ranks, ranks, machine, asked)
     if need > slots and not machine.oversubscribe:
         known = (
-            f"simulated executor has {slots}: raise executor.cores"
+            f"simulated executor has {slots}: raise executor.cores, of a local campaign executor.slots"
             if machine.nodes is None
             else f"local executor has {slots} slots: set executor.slots or executor.oversubscribe: true"
         )
