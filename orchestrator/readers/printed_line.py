@@ -16,7 +16,7 @@ VALUE = re.compile(
     rf"(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])"
     rf"(?<![A-Za-z_])"
     rf"(?:({PRINTED_MINUTES})(?={PRINTED_SECONDS}\b)|({_GROUPED})(?=[mnuµ]?s\b))({PRINTED_SECONDS}|[mnuµ]s)\b"
-    rf"|(?<![\w.+:/-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
+    rf"|(?<![\w.+:/-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d|-\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
 )
 
 
@@ -26,7 +26,9 @@ def word(words: str) -> re.Pattern[str]:
 
 
 # Of flows and boxes there are walls, too: `wall distance: 0.5`, `wall-density = 0`.
-_TIMED = word(r"time|elapsed|seconds|duration|wall(?=\W*$|[ _-](?:clock|time))|walltime|wtime|runtime")
+_TIMED = word(
+    r"time|elapsed|seconds|duration|wall(?=\W*$|[ _-](?:clock|time|avg|tot|total)\b)|walltime|wtime|runtime"
+)
 # Begins of such words within others, as in `ExecutionTime`; and what `time -p` prints.
 _WITHIN = re.compile(r"(?<=[A-Za-z])(?=(?:Time|Clock|Elapsed|Wall)(?![a-z]))")
 _OF_TIME = re.compile(r"\s*(?:real|user|sys)\s+")
@@ -48,7 +50,7 @@ _BOUND = re.compile(
 _MOMENT = re.compile(r"^(?!.*\b(?:finish|end|done|complet|exit|stop)).*\bat\s*$", re.IGNORECASE)
 _NO_RATE = r"\d|ranks?\b|proc(?:ess)?\b"  # behind a slash
 _OTHER = re.compile(
-    rf"(?<!\bi)/(?!{_NO_RATE})|/(?!o\b|{_NO_RATE})"
+    rf"(?<!\b[iw])/(?!{_NO_RATE})|/(?!o\b|{_NO_RATE})"
     r"|flop|%|stamp|time[ _]?step|\w \* |\b(mon|tue|wed|thu|fri|sat|sun)\b",
     re.IGNORECASE,
 )
@@ -63,6 +65,10 @@ _SPREAD = re.compile(r"\bmin *\.\.+ *(?:avg|mean) *\.\.+ *max\b\W*$", re.IGNOREC
 _OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
 _CPU_FIRST, _THEN_WALL = re.compile(r"\bcpu\W*$", re.IGNORECASE), re.compile(r"\W*wall\W*", re.IGNORECASE)
+# Behind a whole number that counts what a time is that of: `Initial time: 1 CPUs 0.112 s/step`.
+_COUNTED = re.compile(
+    r"\s*(?:cpu|core|thread|rank|proc|processor|process|node|gpu|pe|task|step)(?:e?s)?\b", re.IGNORECASE
+)
 # Between a duration of several parts and the same in seconds: `0 minutes 4 seconds (4.585 seconds)`.
 _AGAIN = re.compile(r"\s*([(\[=])\s*")
 # Before a duration such as 0:00.12, as GNU time prints it; `Start time: 11:30:04` is none.
@@ -126,7 +132,7 @@ def of_line(line: str) -> Iterator[Candidate]:
             repeated = False
             continue
         begin, label, end = end, line[end : match.start()], _end(match)
-        unit = unit_of(_unit_behind(match), label)
+        unit = None if _is_count(line, match) else unit_of(_unit_behind(match), label)
         if unit is None or not re.search(r"[A-Za-z]", label) or is_no_time(label):
             continue
         if len(matches) == 3 and _SPREAD.search(label):
@@ -184,6 +190,12 @@ def _is_of_label(line: str, match: re.Match[str], following: re.Match[str]) -> b
     if re.search(r"[:=]\s*$", line[: match.start()]):
         return False
     return bool(_OF_LABEL.fullmatch(line, match.end(_group(match)), following.start()))
+
+
+def _is_count(line: str, match: re.Match[str]) -> bool:
+    """Tell whether a whole number counts what its time is that of, such as processes."""
+    group = _group(match)
+    return bool(re.fullmatch(r"\d+", match[group]) and _COUNTED.match(line, match.end(group)))
 
 
 def _end(match: re.Match[str]) -> int:
@@ -303,5 +315,5 @@ def words_of(label: str) -> str:
     words = re.sub(
         r"\b(time|elapsed|in|of|took|is|was|wall|clock|seconds)\b", " ", words, flags=re.IGNORECASE
     )
-    words = re.sub(r"^\W*(to|for)\b", " ", words)
+    words = re.sub(r"^\W*(to|for)\b|^\s*-+ ", " ", words)
     return " ".join(words.replace("->", " ").split())[:60].rstrip(" /")

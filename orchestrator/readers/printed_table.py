@@ -27,11 +27,11 @@ _CAPTION = re.compile(r"\s*[-=*]{3,}\s*\w")  # between a header and its rows: `-
 _RULE = re.compile(r"\s*[-=*]{3,}\s*")
 # The unit of the times of a whole table: `Total time (sorted, milliseconds)`.
 _UNIT_OF_ALL = re.compile(r"[(\[](?:[^()\[\]]*[ ,])?([a-zµ]+) *[)\]]")
-# Names that are the same in every run, with their numbers: `make_m2s`, `PME 3D-FFT`; not `Step 7`.
-_NAME = re.compile(r"[A-Za-z]\w*|(?=.*\d)[A-Za-z]\S*(?: \S*[A-Za-z]\S*)*(?<![:=])")
+# Names that are the same in every run, with their numbers: `make_m2s`, `PME 3D-FFT`, `map 2-0`; not `Step 7`.
+_NAME = re.compile(r"[A-Za-z]\w*|(?=.*\d)[A-Za-z]\S*(?: (?:\S*[A-Za-z]\S*|\d+-\d+))*(?<![:=])")
 _FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
 _WORDS = re.compile(r"\s+(?![(\[])")  # a unit in parentheses belongs to the word before it
-_TOTAL = word("total")
+_TOTAL = word("total|tot")
 # Columns that are called by what a time includes: `Incl. Avg`. Of counts, that stands behind the quantity.
 _BARE = re.compile(r"(?:incl|excl)(?:usive|\.)? ?(?:min|avg|mean|average|max)", re.IGNORECASE)
 _UNIT_ALONE = re.compile(r"[a-z]*sec(?:s|onds?)?", re.IGNORECASE)  # a heading of nothing else: `microSecs`
@@ -43,6 +43,9 @@ _PREFERRED = (_TOTAL, re.compile(rf"{word('inclusive|incl?').pattern}|\(I\)", re
 # Of rows that begin with a size: what is simulated has other names.
 _MEASURED = word("latency|elapsed|duration|wall|walltime|wtime|runtime|cpu")
 _SIZED = re.compile(r"\s*\d+\s")
+_STATISTIC = re.compile(r"avg|average|mean|min|max|tot|total", re.IGNORECASE)
+_BARRED = re.compile(r"\s*[A-Za-z][^|]*\|")  # a label that may have numbers: `map of dim = 2  |  1  0.005`
+_RATIO = re.compile(r"\w / \w")  # of two times: `CPU / elapsed time`
 # What stands in place of a number, or behind one and tells of which process it is: `-`, `(     1)`.
 _NO_NUMBER, _OF_PROCESS = re.compile(r"(?<=\s)-(?=\s)"), re.compile(r"(?<=\d )\( *\d+(?: +\d+)?\)")
 _IS_NUMBER = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?").fullmatch
@@ -71,7 +74,9 @@ class _Column:
             return None
         if self.unit == 1 and re.fullmatch(r"\d+", numbers[self.index][0]):
             return None  # a count among times
-        name = line[: numbers[0].start()].strip()
+        name = line[: numbers[0].start()].rstrip(" \t|").lstrip()
+        if _RATIO.search(name):
+            return None
         found = candidate(
             text, numbers[self.index], self.unit, name=name if _NAME.fullmatch(name) else "", is_row=True
         )
@@ -93,9 +98,9 @@ class _Column:
         )
 
 
-def _numbers(line: str) -> list[re.Match[str]]:
+def _numbers(line: str, begin: int = 0) -> list[re.Match[str]]:
     """Return the numbers of a row: a label, and nothing but them behind it; none of any other line."""
-    numbers = list(VALUE.finditer(line))
+    numbers = list(VALUE.finditer(line, begin))
     between = [line[a.end() : b.start()] for a, b in pairwise(numbers)]
     between += [line[numbers[-1].end() :]] if numbers else []
     is_row = re.match(r"[\s|*]*[A-Za-z]", line) and not any(text.strip(" \t|%") for text in between)
@@ -110,6 +115,8 @@ def _row(line: str, number: int | None = None) -> tuple[str, list[re.Match[str]]
     numbers = _numbers(line)
     if len(numbers) == number or (numbers and number is None):
         return line, numbers
+    if (label := _BARRED.match(line)) and len(behind := _numbers(line, label.end())) == number:
+        return line, behind
     text = _NO_NUMBER.sub("0", _OF_PROCESS.sub(lambda found: " " * len(found[0]), line))
     return text, _numbers(text)
 
@@ -305,6 +312,11 @@ def _fields(parting: re.Pattern[str], line: str) -> list[str]:
 def _column(fields: Sequence[str], unit: float) -> _Column | None:
     """Return the column of times below a header; of several the total or the mean."""
     units = [_unit(field, unit) for field in fields[1:]]
+    if not any(units) and _HEADER.search(fields[0]) and not is_no_time(fields[0]):
+        of_all = named_unit(
+            fields[0]
+        )  # of a heading of the labels: `Summary of timings (s)  |  reps  avg  tot`
+        units = [of_all if _STATISTIC.fullmatch(field) else None for field in fields[1:]]
     timed = [index for index, unit in enumerate(units) if unit is not None]
     if not timed:
         return None

@@ -480,3 +480,19 @@ def test_numbers_in_the_name_of_a_file_may_differ_in_the_next_run(
 
 def test_hours_are_no_seconds() -> None:
     assert read("  Total wall time:          25    seconds     0.01 hours\n") == {"main": 25.0}
+
+
+def test_a_number_of_processes_is_no_time() -> None:
+    text = (
+        "Info: Startup time: 2 CPUs 0.112 s/step\nInfo: run time: 4 threads\nWallClock: 5.5  CPUTime: 5.25\n"
+    )
+    assert read(text) == {"main": 5.5, "main->CPU": 5.25}
+
+
+def test_what_a_time_is_without_is_no_rate() -> None:
+    text = " total elapsed time       : 1.25E+01 sec\n total solver time w/o IO : 1.10E+01 sec\n"
+    assert read(text) == {"main": 12.5, "main->total solver w/o IO": 11.0}
+
+
+def test_dashes_before_a_label_are_no_part_of_its_name() -> None:
+    assert read("- Assembly time:  1.5 s\n- Solver time:  2.5 s\n") == {"main": 2.5, "main->Assembly": 1.5}

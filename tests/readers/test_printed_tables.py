@@ -482,3 +482,36 @@ main                      1    2.250e+06    2.500e+06        99.45
 kernel                  600    1.250e+06    1.500e+06        98.25
 """
     assert read(text) == {"main": pytest.approx(2.5), "main->kernel": pytest.approx(1.5)}
+
+
+@pytest.mark.parametrize(
+    ("heading", "columns"),
+    [("Timings", "count  wall avg  wall tot"), ("Timings (s)", "count       avg       tot")],
+)
+def test_a_label_before_a_bar_may_have_numbers(heading: str, columns: str) -> None:
+    """Of a mean and a sum over calls the sum is read."""
+    text = f"""
+{heading}          |  {columns}
+------------------------------------------
+Assemble cells      |      1  0.250000  0.250000
+Faces of dim = 2    |      2  0.125000  0.250000
+Map 2-0             |      2  0.062500  0.125000
+Map 2-3             |      3  0.031250  0.093750
+Solver: apply       |      4  0.500000  2.000000
+"""
+    assert read(text) == {
+        "main": 2.0,
+        "main->Assemble cells": 0.25,
+        "main->Faces dim": 0.25,
+        "main->Map 2-0": 0.125,
+        "main->Map 2-3": 0.09375,
+    }
+
+
+def test_statistics_below_another_heading_are_no_times() -> None:
+    assert read("Residuals (s)  |  count  avg  tot\nFirst part     |  2  0.5  1.0\n") == {}
+
+
+def test_a_quotient_of_two_times_is_none() -> None:
+    text = "Summary of times:\n\n  Elapsed time:   12.120 s\n  CPU / elapsed time      0.973\n"
+    assert read(text) == {"main": 12.12}
