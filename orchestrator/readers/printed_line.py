@@ -65,10 +65,13 @@ _SPREAD = re.compile(r"\bmin *\.\.+ *(?:avg|mean) *\.\.+ *max\b\W*$", re.IGNOREC
 _OF_LABEL = re.compile(r"[^,;|]*(?:[:=]|\b(?:is|was|took))\s*", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
 _CPU_FIRST, _THEN_WALL = re.compile(r"\bcpu\W*$", re.IGNORECASE), re.compile(r"\W*wall\W*", re.IGNORECASE)
-# Behind a whole number that counts what a time is that of: `Initial time: 1 CPUs 0.112 s/step`.
+# Behind a whole number that counts what a time is that of, and behind a rate: `Time: 1 CPUs 0.112 s/step`.
 _COUNTED = re.compile(
-    r"\s*(?:cpu|core|thread|rank|proc|processor|process|node|gpu|pe|task|step)(?:e?s)?\b", re.IGNORECASE
+    r"\s*(?:cpu|core|thread|rank|proc|processor|process|node|gpu|pe|task|step|iteration|repetition|run|call)"
+    r"(?:e?s)?\b",
+    re.IGNORECASE,
 )
+_OF_RATE = re.compile(rf" ?[a-zµ]+/(?!{_NO_RATE})")
 # Between a duration of several parts and the same in seconds: `0 minutes 4 seconds (4.585 seconds)`.
 _AGAIN = re.compile(r"\s*([(\[=])\s*")
 # Before a duration such as 0:00.12, as GNU time prints it; `Start time: 11:30:04` is none.
@@ -131,8 +134,10 @@ def of_line(line: str) -> Iterator[Candidate]:
         if repeated or (following and _is_of_label(line, match, following)):
             repeated = False
             continue
+        if _is_count(line, match):
+            continue
         begin, label, end = end, line[end : match.start()], _end(match)
-        unit = None if _is_count(line, match) else unit_of(_unit_behind(match), label)
+        unit = unit_of(_unit_behind(match), label)
         if unit is None or not re.search(r"[A-Za-z]", label) or is_no_time(label):
             continue
         if len(matches) == 3 and _SPREAD.search(label):
@@ -193,9 +198,11 @@ def _is_of_label(line: str, match: re.Match[str], following: re.Match[str]) -> b
 
 
 def _is_count(line: str, match: re.Match[str]) -> bool:
-    """Tell whether a whole number counts what its time is that of, such as processes."""
+    """Tell whether a number is a rate, or counts what a time is that of, such as processes."""
     group = _group(match)
-    return bool(re.fullmatch(r"\d+", match[group]) and _COUNTED.match(line, match.end(group)))
+    end = match.end(group)
+    is_whole = re.fullmatch(r"\d+", match[group])
+    return bool((is_whole and _COUNTED.match(line, end)) or _OF_RATE.match(line, end))
 
 
 def _end(match: re.Match[str]) -> int:
