@@ -356,7 +356,7 @@ class LocalOptions(ExecutorOptions):
     """Runs on this machine."""
 
     name: Literal["local"] = "local"
-    slots: Positive = Field(default_factory=_cores)
+    slots: int = Field(default_factory=_cores, ge=1)
     oversubscribe: bool = False
     share_cores: bool = False
 
