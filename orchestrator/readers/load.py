@@ -87,10 +87,11 @@ def _check_folders(paths: Sequence[Path]) -> None:
             "other folders one by one"
         ) from error
 
-    for folder in paths:
-        if folder.is_dir():
-            for _ in os.walk(folder, onerror=refuse):
-                pass
+    for path in filter(Path.is_dir, paths):
+        for folder, below, _ in os.walk(path, onerror=refuse):
+            # Sets have a folder per run, or one per point with those of its runs; others may be large.
+            is_deepest = len(Path(folder).relative_to(path).parts) == 2
+            below[:] = [] if is_deepest else [name for name in below if not name.startswith(".")]
 
 
 def _with_categories(known: Measurements, categorical: Collection[str], source: str) -> Measurements:

@@ -303,3 +303,19 @@ def test_a_profile_that_cannot_be_read_is_not_called_broken(
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(ReadError, match=r"\.cubex: cannot be read: Permission denied$"):
         load([tmp_path])
+
+
+def test_folders_that_no_set_has_need_not_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("p1", "p2", "p4"):
+        make(tmp_path, name, 1.0)
+    (tmp_path / ".trash").mkdir()
+    (tmp_path / "p1" / "scorep" / "traces" / "rank0").mkdir(parents=True)
+    scandir = os.scandir
+
+    def refusing(path: str | Path) -> Any:
+        if Path(path).name in (".trash", "rank0"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert len(load([tmp_path]).points) == 3
