@@ -26,8 +26,14 @@ _OF_ONE_RANK = "a Caliper built without MPI writes the file of every rank into t
 
 # What the library raises for what it does not expect.
 _BROKEN = (
-    *(ReaderError, ArithmeticError, AttributeError, LookupError),
-    *(RuntimeError, StopIteration, TypeError, ValueError),
+    ReaderError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
 )
 
 
